@@ -1,0 +1,239 @@
+"""What clauses assert with: each builds the text of its failure from what was expected, found, and where."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from conformance.cases import Call, case_named
+from conformance.comparison import assert_close, assert_equal, describe
+from conformance.errors import ConformanceFailure, DeviceDied, DeviceFlooded, DeviceTimeout, SubjectError
+from conformance.toolchains.torchscript.archive import records
+from conformance.toolchains.torchscript.face import Artifact, Module, PreparedCase, TorchScriptDevice
+
+__all__ = [
+    "Refusal",
+    "assert_bundle",
+    "assert_clean_refusal",
+    "assert_close",
+    "assert_contiguous_like",
+    "assert_equal",
+    "assert_names",
+    "assert_same_signatures",
+    "assert_types_like",
+    "check",
+    "outcome_of_damage",
+    "refused",
+    "traces_of",
+    "unavailable",
+    "unmangled",
+]
+
+NOT_AVAILABLE = "Backend is not available."
+_OPERATOR = re.compile(r"\b(?:aten|prim|quantized)::\w+")
+
+
+def check(holds: bool, otherwise: str) -> None:
+    """Raise ConformanceFailure with the text unless it holds."""
+    if not holds:
+        raise ConformanceFailure(otherwise)
+
+
+@dataclasses.dataclass
+class Refusal:
+    """What a refusal said; filled when the block of :func:`refused` ends."""
+
+    what: str
+    type: str = ""
+    text: str = ""
+    error: SubjectError | None = None
+
+
+@contextlib.contextmanager
+def refused(what: str, *, even_by_ending: bool = False) -> Iterator[Refusal]:
+    """Within the block something must be refused with an exception.
+
+    With ``even_by_ending`` the process may also end with a message, as PyTorch does for a second registration.
+    Raises ConformanceFailure when nothing is refused, or the exception has no text.
+    """
+    refusal = Refusal(what)
+    try:
+        yield refusal
+    except SubjectError as error:
+        refusal.type, refusal.text, refusal.error = error.type, error.text, error
+        check(bool(error.text.strip()), f"{what}: refused with {error.type}, which says nothing")
+        return
+    except DeviceDied as error:
+        if not even_by_ending:
+            raise
+        refusal.type, refusal.text = str(error.signal or error.exit_code), error.stderr
+        return
+    raise ConformanceFailure(f"{what}: expected an error, but it was accepted")
+
+
+@contextlib.contextmanager
+def unavailable(what: str) -> Iterator[None]:
+    """Within the block something must raise "Backend is not available.", as torch.jit.Error and not RuntimeError."""
+    with refused(what) as refusal:
+        yield
+    assert refusal.error is not None
+    right = refusal.error.is_a("torch.jit.Error") and NOT_AVAILABLE in refusal.text
+    check(right, f"{what}: expected torch.jit.Error {NOT_AVAILABLE!r}, found {refusal.type}: {refusal.text:.200}")
+
+
+def assert_names(refusal: Refusal, name: str) -> None:
+    """The refusal's text holds the name."""
+    check(name in refusal.text, f"{refusal.what}: the error does not name {name!r}: {refusal.text.strip():.300}")
+
+
+def assert_same_signatures(found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """The same methods, with the same argument names and types and the same results; defaults are not compared."""
+    check(sorted(found) == sorted(wanted), f"expected the methods {sorted(wanted)}, found {sorted(found)}")
+    for method, signature in wanted.items():
+        for part in ("arguments", "returns"):
+            mine, theirs = found[method][part], signature[part]
+            check(mine == theirs, f"{part} of {method}: expected {theirs}, found {mine}")
+
+
+def assert_contiguous_like(actual: Any, expected: Any, where: str) -> None:
+    """Each tensor of ``actual`` is contiguous where that of ``expected`` is."""
+    for index, (mine, theirs) in enumerate(zip(_leaves(actual), _leaves(expected), strict=True)):
+        if isinstance(theirs, torch.Tensor) and theirs.is_contiguous():
+            check(
+                mine.is_contiguous(),
+                f"{where}, tensor {index}: expected contiguous strides {theirs.stride()}, found {mine.stride()}",
+            )
+
+
+def assert_types_like(actual: Any, expected: Any, where: str) -> None:
+    """The types of the two values agree, containers and their elements included."""
+    mine, theirs = _shape_of_types(actual), _shape_of_types(expected)
+    check(mine == theirs, f"{where}: expected the types {theirs}, found {mine} ({describe(actual)})")
+
+
+def assert_clean_refusal(host: TorchScriptDevice, case: PreparedCase) -> None:
+    """A model that needs an undeclared feature is refused, with an error that helps: see ``lowering.refusal``."""
+    original = host.script(case)
+    missing = sorted(feature.name for feature in case_named(case.name).features)
+    try:
+        lowered = host.lower(original)
+    except SubjectError as error:
+        if _shows_in_data(case):
+            return
+        operators = {name for method in case.methods for name in host.graph_of(original, method)["operators"]}
+        named = sorted(set(_OPERATOR.findall(error.text)) & operators)
+        check(bool(named), f"the refusal names no operator of the model: {error.text.strip():.300}")
+        check("<--- HERE" in error.text, f"the refusal shows no line of the model: {error.text.strip():.300}")
+        return
+    if _shows_in_data(case):
+        _assert_refused_at_run(host, lowered, case)
+        return
+    verdict = _judge_accepted(host, lowered, case)
+    raise ConformanceFailure(f"{case.name} (needs {', '.join(missing)}) was accepted at lowering: {verdict}")
+
+
+def _shows_in_data(case: PreparedCase) -> bool:
+    return all(feature.shows_at == "run" for feature in case_named(case.name).features)
+
+
+def _assert_refused_at_run(host: TorchScriptDevice, lowered: Any, case: PreparedCase) -> None:
+    for call in case.calls:
+        try:
+            result = host.run_call(lowered, call)[0]
+        except SubjectError:
+            continue
+        try:
+            assert_close(result, call.expected, call.method)
+        except ConformanceFailure as difference:
+            raise ConformanceFailure(f"{case.name} is not refused but miscomputed: {difference}") from None
+
+
+def _judge_accepted(host: TorchScriptDevice, lowered: Any, case: PreparedCase) -> str:
+    try:
+        for call in case.calls:
+            assert_close(host.run_call(lowered, call)[0], call.expected, call.method)
+    except SubjectError as error:
+        return f"it fails only at run, with {error}"
+    except ConformanceFailure as difference:
+        return f"and miscomputed: {difference}"
+    return "it computes the right values, so the declaration in `features` is out of date"
+
+
+def outcome_of_damage(
+    target: TorchScriptDevice, artifact: Artifact, call: Call, what: str, *, numbers: bool = True
+) -> bool:
+    """Load and run a damaged artifact; True when it was refused with an error, False when it computed.
+
+    Raises ConformanceFailure when it computed something wrong (unless ``numbers`` is false), and what the device came
+    to when it crashed or hung, with ``what`` had been done to the artifact.
+    """
+    try:
+        result = target.run_call(target.load(artifact), call)[0]
+    except SubjectError:
+        return True
+    except (DeviceDied, DeviceTimeout, DeviceFlooded) as error:
+        error.context = f"processed module or archive with damage: {what}"
+        raise
+    if numbers:
+        assert_close(result, call.expected, f"accepted although damaged ({what})")
+    return False
+
+
+def unmangled(qualified_name: str) -> str:
+    """A type's name without the part by which TorchScript tells types of one name apart."""
+    return re.sub(r"\.___torch_mangle_\d+", "", qualified_name)
+
+
+def assert_bundle(device: TorchScriptDevice, module: Module, samples: dict[str, list[tuple[Any, ...]]]) -> None:
+    """Every function for reading bundled inputs gives these samples, by method: number, order, values, dtypes, shapes."""
+    found = device.read_bundle(module, list(samples))
+    functions = found["functions_and_info"]
+    check(
+        sorted(functions) == sorted(samples),
+        f"expected bundled inputs for {sorted(samples)}, found {sorted(functions)}",
+    )
+    for method, inputs in samples.items():
+        reader = f"get_all_bundled_inputs_for_{method}"
+        listed = functions[method].get("get_inputs_function_name")
+        check(listed == [reader], f"the functions of {method} name {listed} as its reader, not {reader}")
+        assert_equal(found["for"][method], list(inputs), f"{reader}()")
+    if "forward" in samples:
+        assert_equal(found["count"], len(samples["forward"]), "get_num_bundled_inputs()")
+        assert_equal(found["all"], list(samples["forward"]), "get_all_bundled_inputs()")
+
+
+def traces_of(identity: dict[str, Any], artifact: Artifact) -> dict[str, list[str]]:
+    """What an artifact holds of the process that made it: ``{"a path": [...], "the id": [...]}``.
+
+    Records with source positions for debugging are PyTorch's, and name the files of the model's own source.
+    """
+    contents = {name: data for name, data in records(artifact.data).items() if not name.endswith(".debug_pkl")}
+    number = re.compile(rb"(?<![0-9])%d(?![0-9])" % identity["pid"])
+    folders = [folder.encode() for folder in identity["folders"]]
+    return {
+        "a path": [f"{each.decode()} in {name}" for name, data in contents.items() for each in folders if each in data],
+        "the id": [f"{identity['pid']} in {name}" for name, data in contents.items() if number.search(data)],
+    }
+
+
+def _leaves(value: Any) -> list[Any]:
+    if isinstance(value, tuple | list):
+        return [leaf for item in value for leaf in _leaves(item)]
+    if isinstance(value, dict):
+        return [leaf for item in value.values() for leaf in _leaves(item)]
+    return [value]
+
+
+def _shape_of_types(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"Tuple[{', '.join(map(_shape_of_types, value))}]"
+    if isinstance(value, list):
+        return f"List[{', '.join(dict.fromkeys(map(_shape_of_types, value)))}]"
+    if isinstance(value, dict):
+        return f"Dict[{', '.join(dict.fromkeys(map(_shape_of_types, value.values())))}]"
+    return type(value).__name__

@@ -1,0 +1,187 @@
+"""Where one cell runs: its devices, its case, and what is noted on the way."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from conformance.availability import Availability
+from conformance.cases import Call, case_named
+from conformance.catalogue import Description
+from conformance.comparison import Margin, comparing
+from conformance.contract import Control
+from conformance.devices import Child, ZygotePool
+from conformance.devices._device import Ledger
+from conformance.plan import Cell
+from conformance.toolchains.torchscript.face import PreparedCase, TorchScriptDevice
+from conformance.values import decode
+from conformance.verdict import Outcome, Verdict, outcome_of
+
+#: What a clause can ask for by the name of a parameter.
+PARTS = frozenset({"bench", "host", "target", "bare", "case", "other_case", "backend", "record"})
+
+
+@dataclasses.dataclass
+class Record:
+    """What a clause notes beside its verdict: remarks for the report, and a row of the behaviour table."""
+
+    notes: list[str] = dataclasses.field(default_factory=list)
+    expected: dict[str, str] = dataclasses.field(default_factory=dict)
+    observed: dict[str, str] = dataclasses.field(default_factory=dict)
+
+    def note(self, text: str) -> None:
+        """Add a remark that users of the report should see, whatever the verdict."""
+        self.notes.append(text)
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """A cell that came back."""
+
+    cell: Cell
+    outcome: Outcome
+    seconds: dict[str, float]
+    record: Record
+    margin: Margin
+
+    def as_row(self) -> dict[str, Any]:
+        """The cell's row in the report."""
+        row = self.cell.as_row() | {
+            "verdict": self.outcome.verdict.value,
+            "phase": self.outcome.phase,
+            "message": self.outcome.message,
+            "seconds": self.seconds,
+        }
+        if self.outcome.error is not None:
+            row["error"] = self.outcome.error
+        if self.record.notes:
+            row["notes"] = self.record.notes
+        if self.record.observed:
+            row["behaviour"] = {"expected": self.record.expected, "observed": self.record.observed}
+        if self.margin.comparisons:
+            row["margin"] = {
+                "comparisons": self.margin.comparisons,
+                "used": round(self.margin.used, 4),
+                "absolute": self.margin.absolute,
+                "dtype": self.margin.dtype,
+            }
+        return row
+
+
+class Workshop:
+    """What the cells of one pytest process share: the pool, the seed, samples and controls that were computed."""
+
+    def __init__(self, pool: ZygotePool, seed: int, descriptions: dict[str, Description]) -> None:
+        self.pool = pool
+        self.seed = seed
+        self.descriptions = descriptions
+        self._samples: dict[tuple[str, int], tuple[Call, ...]] = {}
+        self._controls: dict[str, Outcome] = {}
+
+    def case(self, name: str, ledger: Ledger) -> PreparedCase:
+        """A case of the corpus with this run's seed."""
+        return PreparedCase(name, self.seed, case_named(name).methods, lambda: self._calls(name, ledger))
+
+    def run(self, bench: Bench, function: Callable[..., None], arguments: Callable[[Bench], dict[str, Any]]) -> Result:
+        """Run a clause's function on a bench, and, where it fails, in the same cell without a backend.
+
+        ``arguments`` gives the function's arguments for a bench.
+        """
+        cell = bench.cell
+        if cell.decided is not None:
+            return Result(cell, Outcome(cell.decided, message=cell.why), {}, Record(), Margin())
+        with comparing(bench.backend.tolerances) as margin:
+            outcome = bench.attempt(function, arguments(bench))
+        if outcome.verdict.is_breach and cell.clause.control is Control.SAME_CELL:
+            control = self._control(cell, function, arguments)
+            if control.verdict is not Verdict.PASS:
+                reason = f"PyTorch without a backend fails here too: {control.message} (with it: {outcome.message})"
+                outcome = Outcome(Verdict.NOT_APPLICABLE, control.phase, reason, outcome.error)
+        return Result(cell, outcome, bench.ledger.seconds, bench.record, margin)
+
+    def _control(
+        self, cell: Cell, function: Callable[..., None], arguments: Callable[[Bench], dict[str, Any]]
+    ) -> Outcome:
+        if cell.id not in self._controls:
+            bench = Bench(self, cell, None)
+            with comparing({}):
+                self._controls[cell.id] = bench.attempt(function, arguments(bench))
+        return self._controls[cell.id]
+
+    def _calls(self, name: str, ledger: Ledger) -> tuple[Call, ...]:
+        if (name, self.seed) not in self._samples:
+            phase = ledger.phase
+            device = TorchScriptDevice("control", lambda: self.pool.fork("torchscript", None, {}), Ledger())
+            try:
+                rows = device.call("samples", case=name, seed=self.seed)
+            finally:
+                device.end()
+                ledger.phase = phase
+            self._samples[name, self.seed] = tuple(
+                Call(row["method"], decode(row["inputs"]), decode(row["expected"])) for row in rows
+            )
+        return self._samples[name, self.seed]
+
+
+class Bench:
+    """The devices of one cell, with a backend or (``description`` None) without one."""
+
+    def __init__(self, workshop: Workshop, cell: Cell, description: Description | None) -> None:
+        self._workshop = workshop
+        self.cell = cell
+        self._description = description
+        self._devices: list[TorchScriptDevice] = []
+        self.ledger = Ledger()
+        self.record = Record()
+        self.case = workshop.case(cell.case, self.ledger) if cell.case else None
+        #: The backend's description; that of the backend under test in a control too.
+        self.backend = workshop.descriptions[cell.backend]
+        self.host = self.device("host", cell.host)
+        self.target = self.device("target", cell.target or Availability.FULL)
+        #: A process in which no backend is loaded.
+        self.bare = self._device("bare", None, {})
+
+    def device(self, role: str, state: Availability) -> TorchScriptDevice:
+        """A fresh device with the backend in a state of availability. Its process starts at the first verb."""
+        environment = self._description.environment(state) if self._description else {}
+        return self._device(role, self._description, environment or {})
+
+    def other_case(self, name: str) -> PreparedCase:
+        """Another case of the corpus, by name."""
+        return self._workshop.case(name, self.ledger)
+
+    def part(self, name: str) -> Any:
+        """What a clause's parameter of that name is; one of PARTS."""
+        return self if name == "bench" else getattr(self, name)
+
+    def attempt(self, function: Callable[..., None], arguments: dict[str, Any]) -> Outcome:
+        """Call a clause's function, release the devices, and say what it came to."""
+        failure: BaseException | None = None
+        phase = ""
+        try:
+            function(**arguments)
+            for device in self._devices:
+                device.release()
+        except Exception as error:
+            failure = error
+        finally:
+            phase = self.ledger.phase
+            for device in self._devices:
+                device.end()
+        return outcome_of(failure, phase)
+
+    def _device(
+        self, role: str, description: Description | None, environment: dict[str, str | None]
+    ) -> TorchScriptDevice:
+        subject = dataclasses.asdict(description.source) if description else None
+        toolchain = self.cell.clause.toolchain
+
+        def start() -> Child:
+            return self._workshop.pool.fork(toolchain, subject, environment)
+
+        device = TorchScriptDevice(role, start, self.ledger)
+        if self.case is not None:
+            device.bind(self.case, self.cell.runtime)
+        self._devices.append(device)
+        return device

@@ -1,0 +1,86 @@
+"""What a case is, and the table of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import torch
+
+from conformance.cases._samples import Maker
+from conformance.features import Feature
+
+#: Method name → the argument tuples that it is called with.
+Samples = dict[str, list[tuple[Any, ...]]]
+
+ModuleType = TypeVar("ModuleType", bound=type[torch.nn.Module])
+
+#: Two samples or more for each method: a backend that memorises its first result is seen by the second.
+_LEAST_SAMPLES = 2
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a method: its arguments, and what eager PyTorch returned for them."""
+
+    method: str
+    inputs: tuple[Any, ...]
+    expected: Any
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Case:
+    """A model with its methods, sample inputs, and the features that it needs."""
+
+    name: str
+    features: frozenset[Feature]
+    module_class: type[torch.nn.Module]
+    samples: Callable[[Maker], Samples]
+    methods: tuple[str, ...]
+
+    def build(self, seed: int) -> tuple[torch.nn.Module, Samples]:
+        """A fresh module in evaluation mode, and its inputs. The same seed gives the same; global state is kept."""
+        own_seed = (seed * 1_000_003 + zlib.crc32(self.name.encode())) % 2**31
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(own_seed)
+            module = self.module_class().eval()
+            samples = self.samples(Maker(own_seed))
+        missing = [method for method in self.methods if len(samples.get(method, ())) < _LEAST_SAMPLES]
+        if missing:
+            raise ValueError(f"case {self.name!r} has fewer than {_LEAST_SAMPLES} samples for {missing}")
+        return module, samples
+
+
+_CORPUS: dict[str, Case] = {}
+
+
+def register_case(
+    name: str,
+    *features: Feature,
+    samples: Callable[[Maker], Samples],
+    methods: tuple[str, ...] = ("forward",),
+) -> Callable[[ModuleType], ModuleType]:
+    """Register the decorated module class as the case ``name``. Raises ValueError when the name is taken."""
+
+    def register(module_class: ModuleType) -> ModuleType:
+        if name in _CORPUS:
+            raise ValueError(f"case {name!r} is registered twice: {_CORPUS[name].module_class} and {module_class}")
+        _CORPUS[name] = Case(name, frozenset(features), module_class, samples, methods)
+        return module_class
+
+    return register
+
+
+def corpus() -> tuple[Case, ...]:
+    """Every case, in the order of registration: from one addition up to small networks."""
+    return tuple(_CORPUS.values())
+
+
+def case_named(name: str) -> Case:
+    """The case of that name; KeyError with the known names when there is none."""
+    try:
+        return _CORPUS[name]
+    except KeyError:
+        raise KeyError(f"no case {name!r}; the corpus has {', '.join(_CORPUS)}") from None

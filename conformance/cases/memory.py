@@ -1,0 +1,74 @@
+"""Where memory is shared, kept, or written in place."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from conformance import features as f
+from conformance.cases._case import register_case
+
+
+@register_case(
+    "in_place",
+    f.in_place,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.floats(3, 3), make.floats(3, 3)) for _ in range(2)]},
+)
+class InPlace(torch.nn.Module):
+    """Changes an intermediate result in place, and the slice of one; the inputs stay as they were."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        z = x - y
+        z.add_(x).relu_()
+        z[0] += 1.0
+        return z
+
+
+@register_case(
+    "parameters",
+    f.parameters,
+    samples=lambda make: {"forward": [(make.floats(3, 4),), (make.floats(2, 4),)]},
+)
+class Parameters(torch.nn.Module):
+    """A parameter that requires grad, a buffer, and a second name for the parameter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(4))
+        self.register_buffer("offset", torch.randn(4))
+        self.tied = self.weight
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x - self.weight + self.offset - self.tied
+
+
+@register_case(
+    "submodules",
+    f.submodules,
+    f.parameters,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.floats(2, 3),), (make.floats(4, 3),)]},
+)
+class Submodules(torch.nn.Module):
+    """The same submodule twice and another of the same class: each keeps its own weights."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = _Scale()
+        self.second = _Scale()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.first(self.second(self.first(x))) + self.second.helper(x)
+
+
+class _Scale(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.weight
+
+    def helper(self, x: Tensor) -> Tensor:
+        return x - self.weight

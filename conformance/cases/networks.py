@@ -1,0 +1,77 @@
+"""Small networks as people ship them, with random weights."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from conformance import features as f
+from conformance.cases._case import register_case
+
+
+@register_case(
+    "linear",
+    f.matmul,
+    f.parameters,
+    f.submodules,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.floats(2, 8),), (make.floats(5, 8),)]},
+)
+class Linear(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Linear(16, 4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.softmax(self.layers(x), dim=-1)
+
+
+@register_case(
+    "conv_net",
+    f.convolution,
+    f.matmul,
+    f.parameters,
+    f.submodules,
+    f.elementwise,
+    f.views,
+    f.scalars,
+    samples=lambda make: {"forward": [(make.floats(1, 3, 16, 16),), (make.floats(2, 3, 16, 16),)]},
+)
+class ConvNet(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.features = torch.nn.Sequential(
+            torch.nn.Conv2d(3, 8, 3, padding=1, bias=False),
+            torch.nn.BatchNorm2d(8),
+            torch.nn.ReLU(inplace=True),
+            torch.nn.MaxPool2d(2),
+            torch.nn.Conv2d(8, 16, 3, padding=1, groups=2),
+            torch.nn.ReLU6(),
+            torch.nn.AdaptiveAvgPool2d(1),
+        )
+        self.dropout = torch.nn.Dropout(0.5)
+        self.classifier = torch.nn.Linear(16, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.classifier(self.dropout(torch.flatten(self.features(x), 1)))
+
+
+@register_case(
+    "lstm",
+    f.recurrent,
+    f.parameters,
+    f.submodules,
+    f.views,
+    f.scalars,
+    f.control_flow,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(2, 5, 6),), (make.floats(3, 2, 6),)]},
+)
+class Lstm(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = torch.nn.LSTM(6, 4, num_layers=2, batch_first=True, bidirectional=True)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        outputs, (hidden, _) = self.lstm(x)
+        return outputs, hidden

@@ -1,0 +1,178 @@
+"""Comparing what came out with what PyTorch gives: helpers that build the text of the failure.
+
+Every comparison that is made while a cell runs is remembered with its margin, the share of the tolerance that the
+largest error used up, so that a report can tell a backend that is exact from one that is just inside.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+
+from conformance.errors import ConformanceFailure
+
+#: rtol and atol by dtype, as ``torch.testing.assert_close`` has them. Dtypes that are not named compare exactly.
+DEFAULT_TOLERANCES: Mapping[str, tuple[float, float]] = {
+    "float64": (1e-7, 1e-7),
+    "float32": (1.3e-6, 1e-5),
+    "float16": (1e-3, 1e-5),
+    "bfloat16": (1.6e-2, 1e-5),
+    "complex64": (1.3e-6, 1e-5),
+    "complex128": (1e-7, 1e-7),
+}
+
+
+@dataclasses.dataclass
+class Margin:
+    """The worst comparison of a cell: largest absolute error, and its share of what was allowed there."""
+
+    absolute: float = 0.0
+    used: float = 0.0
+    dtype: str = ""
+    comparisons: int = 0
+
+
+@dataclasses.dataclass
+class _Context:
+    tolerances: Mapping[str, tuple[float, float]]
+    margin: Margin
+
+
+_context: contextvars.ContextVar[_Context | None] = contextvars.ContextVar("comparison", default=None)
+
+
+@contextlib.contextmanager
+def comparing(tolerances: Mapping[str, tuple[float, float]]) -> Iterator[Margin]:
+    """Within the block, comparisons use these tolerances over the defaults, and add to the margin that is yielded."""
+    margin = Margin()
+    token = _context.set(_Context({**DEFAULT_TOLERANCES, **tolerances}, margin))
+    try:
+        yield margin
+    finally:
+        _context.reset(token)
+
+
+def assert_close(actual: Any, expected: Any, where: str) -> None:
+    """``actual`` has the types, dtypes, shapes and, within the tolerance, the values of ``expected``.
+
+    Containers are compared element by element. ``where`` says what was compared. Raises ConformanceFailure.
+    """
+    context = _context.get() or _Context(DEFAULT_TOLERANCES, Margin())
+    _compare(actual, expected, where, context)
+
+
+def assert_equal(actual: Any, expected: Any, where: str) -> None:
+    """``actual`` is ``expected``, bit by bit where they are tensors. Raises ConformanceFailure."""
+    _compare(actual, expected, where, _Context({}, Margin()))
+
+
+def describe(value: Any) -> str:
+    """A value in a few words: the type, dtype and shape of a tensor, and its first elements."""
+    if isinstance(value, torch.Tensor):
+        dtype = str(value.dtype).removeprefix("torch.")
+        elements = value.detach().flatten()[:4].tolist()
+        dots = ", ..." if value.numel() > 4 else ""
+        return f"{dtype}{list(value.shape)} [{', '.join(f'{each:.6g}' if isinstance(each, float) else str(each) for each in elements)}{dots}]"
+    if isinstance(value, tuple | list):
+        inner = ", ".join(describe(item) for item in value[:4]) + (", ..." if len(value) > 4 else "")
+        return f"({inner}{',' if len(value) == 1 else ''})" if isinstance(value, tuple) else f"[{inner}]"
+    return f"{type(value).__name__} {value!r:.80}"
+
+
+def _compare(actual: Any, expected: Any, where: str, context: _Context) -> None:
+    if isinstance(expected, torch.Tensor):
+        if not isinstance(actual, torch.Tensor):
+            raise ConformanceFailure(f"{where}: expected {describe(expected)}, found {describe(actual)}")
+        _compare_tensors(actual, expected, where, context)
+    elif isinstance(expected, tuple | list):
+        if type(actual) is not type(expected) or len(actual) != len(expected):
+            raise ConformanceFailure(
+                f"{where}: expected a {type(expected).__name__} of {len(expected)}, found {describe(actual)}"
+            )
+        for index, (mine, theirs) in enumerate(zip(actual, expected, strict=True)):
+            _compare(mine, theirs, f"{where}[{index}]", context)
+    elif isinstance(expected, dict):
+        if not isinstance(actual, dict) or list(actual) != list(expected):
+            raise ConformanceFailure(
+                f"{where}: expected a dict with the keys {list(expected)}, found {describe(actual)}"
+            )
+        for key in expected:
+            _compare(actual[key], expected[key], f"{where}[{key!r}]", context)
+    elif type(actual) is not type(expected) or not _same_scalar(actual, expected):
+        raise ConformanceFailure(f"{where}: expected {describe(expected)}, found {describe(actual)}")
+
+
+def _same_scalar(actual: Any, expected: Any) -> bool:
+    if isinstance(expected, float):
+        both_nan = math.isnan(actual) and math.isnan(expected)
+        return both_nan or math.isclose(actual, expected, rel_tol=1e-7, abs_tol=1e-7)
+    return bool(actual == expected)
+
+
+def _compare_tensors(actual: torch.Tensor, expected: torch.Tensor, where: str, context: _Context) -> None:
+    for attribute in ("dtype", "shape", "layout"):
+        found, wanted = getattr(actual, attribute), getattr(expected, attribute)
+        if found != wanted:
+            raise ConformanceFailure(f"{where}: expected {attribute} {wanted}, found {found}")
+    if expected.is_quantized or expected.layout != torch.strided:
+        if not torch.equal(actual, expected):
+            raise ConformanceFailure(f"{where}: expected {describe(expected)}, found {describe(actual)}")
+        return
+    dtype = str(expected.dtype).removeprefix("torch.")
+    rtol, atol = context.tolerances.get(dtype, (0.0, 0.0))
+    mine, theirs = _wide(actual), _wide(expected)
+    error = (mine - theirs).abs()
+    equal = (mine == theirs) | (mine.isnan() & theirs.isnan())
+    error = torch.where(equal, torch.zeros_like(error), error)
+    allowed = atol + rtol * theirs.abs()
+    wrong = ~equal & ~(error <= allowed)
+    if mine.dtype.is_floating_point and rtol == atol == 0:
+        wrong |= torch.signbit(mine) != torch.signbit(theirs)
+    _note_margin(context.margin, error, allowed, equal, dtype)
+    if bool(wrong.any()):
+        raise ConformanceFailure(_difference(actual, expected, where, wrong, error, (rtol, atol)))
+
+
+def _wide(tensor: torch.Tensor) -> torch.Tensor:
+    detached = tensor.detach()
+    if detached.dtype.is_complex:
+        return detached.to(torch.complex128)
+    if detached.dtype.is_floating_point:
+        return detached.to(torch.float64)
+    return detached.to(torch.int64)
+
+
+def _note_margin(margin: Margin, error: torch.Tensor, allowed: torch.Tensor, equal: torch.Tensor, dtype: str) -> None:
+    margin.comparisons += 1
+    finite = ~equal & error.isfinite()
+    if bool(finite.any()):
+        share = torch.where(finite, error / allowed.clamp_min(1e-300), torch.zeros_like(allowed))
+        if float(share.max()) > margin.used:
+            margin.used = float(share.max())
+            margin.absolute = float(error[finite].max())
+            margin.dtype = dtype
+
+
+def _difference(
+    actual: torch.Tensor,
+    expected: torch.Tensor,
+    where: str,
+    wrong: torch.Tensor,
+    error: torch.Tensor,
+    tolerance: tuple[float, float],
+) -> str:
+    worst = torch.where(wrong, torch.nan_to_num(error.to(torch.float64), nan=math.inf, posinf=math.inf), -1.0)
+    flat = int(worst.argmax())
+    index = tuple(int(each) for each in torch.unravel_index(torch.tensor(flat), expected.shape))
+    position = f" at {list(index)}" if index else ""
+    return (
+        f"{where}: {int(wrong.sum())} of {wrong.numel()} elements differ beyond rtol={tolerance[0]:g}, "
+        f"atol={tolerance[1]:g}; worst{position}: expected {expected[index].item():.9g}, "
+        f"found {actual[index].item():.9g}"
+    )

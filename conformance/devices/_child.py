@@ -1,0 +1,202 @@
+"""One forked process, seen from pytest: ask it, watch it, and know how it ended."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import select
+import signal
+import socket
+import tempfile
+import time
+from collections.abc import Iterator
+from typing import IO, TYPE_CHECKING, Any
+
+import execnet
+
+from conformance.devices._framing import frame, unframe
+from conformance.errors import DeviceDied, DeviceFlooded, DeviceTimeout, HarnessError
+
+if TYPE_CHECKING:
+    from conformance.devices._zygote_client import Zygote
+
+_POLL_SECONDS = 0.05
+#: How long a dying process gets to be reaped, or to write its stack.
+_GRACE_SECONDS = 2.0
+#: How much captured output goes into a message.
+_OUTPUT_TAIL = 4_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Limits:
+    """What a device may use: seconds for each verb, bytes of memory beyond torch's own, bytes of output, of a file."""
+
+    seconds: float = 60.0
+    memory_bytes: int = 8 * 2**30
+    output_bytes: int = 16 * 2**20
+    file_bytes: int = 2 * 2**30
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reply:
+    """What a verb came to: exactly one of ``value`` (when ``raised`` is None) and ``raised``."""
+
+    value: Any
+    raised: dict[str, Any] | None
+    seconds: float
+    warnings: tuple[str, ...]
+    stdout: str
+    stderr: str
+
+
+class Child:
+    """A device's process. Every method raises what the process came to: DeviceDied, DeviceTimeout, DeviceFlooded."""
+
+    def __init__(self, zygote: Zygote, message: dict[str, Any], limits: Limits) -> None:
+        self._zygote = zygote
+        self._limits = limits
+        self._stdout, self._stderr, self._stack = (tempfile.TemporaryFile() for _ in range(3))
+        self._connection, theirs = socket.socketpair()
+        self._data = bytearray()
+        limits_message = {"memory_bytes": limits.memory_bytes, "file_bytes": limits.file_bytes}
+        with theirs:
+            files = (self._stdout, self._stderr, self._stack)
+            self._pid = zygote.fork(
+                {**message, "limits": limits_message}, [theirs.fileno(), *(file.fileno() for file in files)]
+            )
+
+    def call(self, verb: str, arguments: dict[str, Any], phase: str, seconds: float | None = None) -> Reply:
+        """Ask for a verb and wait for its answer, for ``seconds`` at most (the device's limit when None)."""
+        seconds = self._limits.seconds if seconds is None else seconds
+        deadline = time.monotonic() + seconds
+        marks = [os.fstat(file.fileno()).st_size for file in (self._stdout, self._stderr)]
+        try:
+            self._connection.settimeout(seconds)
+            self._connection.sendall(frame({"verb": verb, "arguments": arguments}))
+        except TimeoutError:
+            self._time_out(phase, seconds)
+        except OSError:
+            pass  # it is gone: waiting for its answer tells how
+        message = self._wait(phase, deadline, seconds)
+        if "broken" in message:
+            raise HarnessError(f"the verb {verb!r} failed in the harness itself:\n{message['broken']}")
+        return Reply(
+            value=message.get("value"),
+            raised=message.get("raised"),
+            seconds=message["seconds"],
+            warnings=tuple(message["warnings"]),
+            stdout=_read(self._stdout, marks[0]),
+            stderr=_read(self._stderr, marks[1]),
+        )
+
+    def leave(self, phase: str) -> bool:
+        """Let the process end as a script does. DeviceDied unless it ends with exit code 0.
+
+        Returns whether it left processes of its group behind.
+        """
+        try:
+            self.call("leave", {}, phase)
+        except DeviceDied as death:
+            if death.status != 0:
+                raise
+            return death.left_processes
+        raise HarnessError("a process that was asked to leave answered instead")
+
+    def end(self) -> None:
+        """Kill the process and every process of its group; safe to call at any time."""
+        if self._connection.fileno() == -1:
+            return
+        self._kill_group()
+        self._connection.close()
+        for file in (self._stdout, self._stderr, self._stack):
+            file.close()
+        self._zygote.forget(self._pid)
+
+    def _wait(self, phase: str, deadline: float, seconds: float) -> dict[str, Any]:
+        while True:
+            with _as_harness_error(phase):
+                message = unframe(self._data)
+            if message is not None:
+                self._data.clear()
+                return message  # type: ignore[no-any-return]
+            status = self._zygote.status_of(self._pid)
+            if status is not None and not self._drain():
+                self._died(phase, status)
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                self._time_out(phase, seconds)
+            if self._written() > self._limits.output_bytes:
+                self._end_with(DeviceFlooded(phase, self._limits.output_bytes))
+            waiting = [self._connection, self._zygote.control]
+            readable, _, _ = select.select(waiting, [], [], min(remaining, _POLL_SECONDS))
+            if self._connection in readable and not self._drain():
+                self._closed(phase)
+            if self._zygote.control in readable:
+                self._zygote.read_notices()
+
+    def _drain(self) -> bool:
+        """Take what has arrived; False when nothing had."""
+        self._connection.setblocking(False)
+        taken = False
+        with contextlib.suppress(BlockingIOError, ConnectionError):
+            while chunk := self._connection.recv(1 << 20):
+                self._data += chunk
+                taken = True
+        return taken
+
+    def _closed(self, phase: str) -> None:
+        """The other end is closed: the process is ending, or has closed a descriptor that is not its own."""
+        patience = time.monotonic() + _GRACE_SECONDS
+        while (status := self._zygote.status_of(self._pid)) is None and time.monotonic() < patience:
+            self._zygote.read_notices(wait=_POLL_SECONDS)
+        self._died(phase, -signal.SIGKILL if status is None else status)
+
+    def _died(self, phase: str, status: int) -> None:
+        self._end_with(DeviceDied(phase, status, left_processes=self._group_lives()))
+
+    def _group_lives(self) -> bool:
+        try:
+            os.killpg(self._pid, 0)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
+
+    def _time_out(self, phase: str, seconds: float) -> None:
+        from conformance.devices._serve import STACK_SIGNAL
+
+        before = os.fstat(self._stack.fileno()).st_size
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._pid, STACK_SIGNAL)
+        patience = time.monotonic() + _GRACE_SECONDS / 4
+        while os.fstat(self._stack.fileno()).st_size == before and time.monotonic() < patience:
+            time.sleep(0.01)
+        self._end_with(DeviceTimeout(phase, seconds))
+
+    def _end_with(self, error: DeviceDied | DeviceTimeout | DeviceFlooded) -> None:
+        self._kill_group()
+        error.stack = _read(self._stack)
+        error.stdout = _read(self._stdout)
+        error.stderr = _read(self._stderr)
+        raise error
+
+    def _kill_group(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._pid, signal.SIGKILL)
+
+    def _written(self) -> int:
+        return sum(os.fstat(file.fileno()).st_size for file in (self._stdout, self._stderr))
+
+
+def _read(file: IO[bytes], start: int = 0) -> str:
+    size = os.fstat(file.fileno()).st_size
+    start = max(start, size - _OUTPUT_TAIL)
+    return os.pread(file.fileno(), size - start, start).decode(errors="replace")
+
+
+@contextlib.contextmanager
+def _as_harness_error(phase: str) -> Iterator[None]:
+    try:
+        yield
+    except execnet.DataFormatError as error:
+        raise HarnessError(f"the device answered {phase} with bytes that are no message: {error}") from error

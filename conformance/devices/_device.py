@@ -1,0 +1,103 @@
+"""A device: something that answers verbs, wherever it runs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from conformance.devices._child import Child, Reply
+from conformance.errors import (
+    ConformanceFailure,
+    DeviceDied,
+    DeviceFlooded,
+    DeviceTimeout,
+    HarnessError,
+    SubjectError,
+)
+
+
+class Transport(Protocol):
+    """What carries verbs to a process and its answers back."""
+
+    def call(self, verb: str, arguments: dict[str, Any], phase: str, seconds: float | None = None) -> Reply: ...
+
+    def leave(self, phase: str) -> bool: ...
+
+    def end(self) -> None: ...
+
+
+@dataclasses.dataclass
+class Ledger:
+    """What a cell's verbs were and took, whichever device they ran on: the report's ``seconds``, and the last phase."""
+
+    seconds: dict[str, float] = dataclasses.field(default_factory=dict)
+    phase: str = ""
+
+    def add(self, phase: str, seconds: float) -> None:
+        self.seconds[phase] = round(self.seconds.get(phase, 0.0) + seconds, 6)
+
+
+class Device:
+    """Answers verbs with plain values, or raises what the subject raised (SubjectError) or came to (DeviceDied, ...).
+
+    The process is made at the first verb, so that a clause which never asks a device costs nothing.
+    """
+
+    def __init__(self, role: str, start: Callable[[], Child], ledger: Ledger) -> None:
+        self.role = role
+        self._start = start
+        self._ledger = ledger
+        self._transport: Transport | None = None
+        self._gone = False
+        self.last_reply: Reply | None = None
+
+    def call(self, verb: str, /, phase: str | None = None, seconds: float | None = None, **arguments: Any) -> Any:
+        """Ask for ``verb``; ``phase`` is what a failure is filed under (the verb itself when None)."""
+        if self._gone:
+            raise HarnessError(f"the clause asked the {self.role} for {verb!r} after its process had ended")
+        phase = phase or verb
+        self._ledger.phase = phase
+        if self._transport is None:
+            self._transport = self._start()
+            self.call("register", seconds=seconds)
+            self._ledger.phase = phase
+        try:
+            reply = self._transport.call(verb, arguments, phase, seconds)
+        except (DeviceDied, DeviceTimeout, DeviceFlooded):
+            self._gone = True
+            self.end()
+            raise
+        self._ledger.add(phase, reply.seconds)
+        self.last_reply = reply
+        if reply.raised is not None:
+            raise SubjectError(phase=phase, stderr=reply.stderr, **reply.raised)
+        return reply.value
+
+    @property
+    def started(self) -> bool:
+        return self._transport is not None
+
+    def release(self) -> None:
+        """Destroy everything that the device holds, as its own phase; then end the process."""
+        if self._transport is not None:
+            try:
+                self.call("release")
+            finally:
+                self.end()
+
+    def leave(self) -> None:
+        """Let the process end as a script does, as the phase "exit". DeviceDied unless it does so with exit code 0,
+        ConformanceFailure if it leaves a process behind."""
+        assert self._transport is not None
+        self._ledger.phase = "exit"
+        left = self._transport.leave("exit")
+        self.end()
+        if left:
+            raise ConformanceFailure("the process ended and left another one behind that it had started")
+
+    def end(self) -> None:
+        """End the process without asking it."""
+        if self._transport is not None:
+            self._transport.end()
+            self._transport = None

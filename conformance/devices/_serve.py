@@ -1,0 +1,105 @@
+"""A device's own side: prepare the process, then answer verbs until the other end closes."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import socket
+import sys
+import time
+import traceback
+import warnings
+from typing import Any
+
+import execnet
+
+from conformance.devices._framing import frame, receive
+from conformance.toolchains import Leave, Subject, open_session
+
+#: Asked of a device that does not answer, to learn where it hangs; the handler is native and needs no GIL.
+STACK_SIGNAL = signal.SIGUSR2
+
+
+def serve(descriptors: dict[str, int], message: dict[str, Any]) -> None:
+    """Answer verbs on ``descriptors['connection']``, one at a time. Raises Leave when a verb asks to end."""
+    _settle(descriptors, message["environment"], message["limits"])
+    connection = socket.socket(fileno=descriptors["connection"])
+    session = open_session(message["toolchain"], message["subject"])
+    while (request := receive(connection)) is not None:
+        connection.sendall(_framed(_answer(session, request)))
+
+
+def _framed(reply: dict[str, Any]) -> bytes:
+    try:
+        return frame(reply)
+    except execnet.DumpError as error:
+        broken = f"the value of the verb cannot be sent: {error}"
+        return frame({"broken": broken, "seconds": reply["seconds"], "warnings": []})
+
+
+def _settle(descriptors: dict[str, int], environment: dict[str, str | None], limits: dict[str, int]) -> None:
+    os.setpgid(0, 0)
+    for name, target in (("stdout", 1), ("stderr", 2)):
+        os.dup2(descriptors[name], target)
+        os.close(descriptors[name])
+    devnull = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(devnull, 0)
+    os.close(devnull)
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115  (for the life of the process)
+    for name, value in environment.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+    _limit(limits)
+    faulthandler.enable(descriptors["stack"], all_threads=True)
+    faulthandler.register(STACK_SIGNAL, descriptors["stack"], all_threads=True)
+
+
+def _limit(limits: dict[str, int]) -> None:
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limits["file_bytes"], limits["file_bytes"]))
+    try:
+        with open("/proc/self/statm") as statm:
+            in_use = int(statm.read().split()[0]) * resource.getpagesize()
+    except OSError:
+        return  # no such accounting on this platform: the wall clock remains
+    ceiling = in_use + limits["memory_bytes"]
+    resource.setrlimit(resource.RLIMIT_AS, (ceiling, ceiling))
+
+
+def _answer(session: Any, request: dict[str, Any]) -> dict[str, Any]:
+    started = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            reply = {"value": session.call(request["verb"], request["arguments"])}
+        except Subject.Raised as raised:
+            reply = {"raised": _describe(raised.original)}
+        except Leave:
+            raise
+        except BaseException:
+            reply = {"broken": traceback.format_exc()}
+    sys.stdout.flush()
+    sys.stderr.flush()
+    reply["seconds"] = time.perf_counter() - started
+    reply["warnings"] = [f"{each.category.__name__}: {each.message}" for each in caught]
+    return reply
+
+
+def _describe(error: BaseException) -> dict[str, Any]:
+    return {
+        "type": _qualified(type(error)),
+        "bases": [_qualified(base) for base in type(error).__mro__[1:-1]],
+        "text": str(error),
+        "stack": "".join(traceback.format_exception(error)),
+    }
+
+
+def _qualified(type_: type) -> str:
+    if type_.__module__ == "builtins":
+        return type_.__qualname__
+    return f"{type_.__module__}.{type_.__qualname__}"

@@ -1,0 +1,97 @@
+"""The zygote, seen from pytest."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from conformance.devices._zygote import PINNED_ENVIRONMENT
+from conformance.errors import HarnessError
+
+_START_SECONDS = 120.0
+
+
+class Zygote:
+    """A zygote process of this pytest process. Starts at once, and is awaited at the first fork."""
+
+    def __init__(self) -> None:
+        self.control, theirs = socket.socketpair()
+        self._data = b""
+        self._ready = False
+        self._statuses: dict[int, int] = {}
+        self._forked: list[int] = []
+        with theirs:
+            program = Path(__file__).with_name("_zygote.py")
+            self._process = subprocess.Popen(
+                [sys.executable, str(program), str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, **PINNED_ENVIRONMENT},
+            )
+        self._send({"path": sys.path})
+
+    def fork(self, message: dict[str, Any], descriptors: list[int]) -> int:
+        """A new child's process id; it gets ``descriptors``. HarnessError when the zygote is gone."""
+        self._await(lambda: self._ready)
+        self._send(message, descriptors)
+        self._await(lambda: bool(self._forked))
+        return self._forked.pop()
+
+    def status_of(self, pid: int) -> int | None:
+        """The exit status of a child (negative: the signal that ended it), or None while it lives."""
+        return self._statuses.get(pid)
+
+    def forget(self, pid: int) -> None:
+        """The child is of no more interest."""
+        self._statuses.pop(pid, None)
+
+    def read_notices(self, wait: float = 0.0) -> None:
+        """Take what the zygote has to tell, waiting ``wait`` seconds for it. HarnessError when it is gone."""
+        readable, _, _ = select.select([self.control], [], [], wait)
+        if not readable:
+            return
+        data = self.control.recv(1 << 16)
+        if not data:
+            raise HarnessError(f"the zygote process ended by itself, with status {self._process.wait()}")
+        *lines, self._data = (self._data + data).split(b"\n")
+        for line in lines:
+            self._take(json.loads(line))
+
+    def close(self) -> None:
+        """End the zygote; its children have been ended by their owners."""
+        self.control.close()
+        self._process.kill()
+        self._process.wait()
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def _take(self, notice: dict[str, Any]) -> None:
+        if "ready" in notice:
+            self._ready = True
+        elif "forked" in notice:
+            self._forked.append(notice["forked"])
+        else:
+            self._statuses[notice["exited"]] = notice["status"]
+
+    def _await(self, condition: Any) -> None:
+        while not condition():
+            readable, _, _ = select.select([self.control], [], [], _START_SECONDS)
+            if not readable:
+                raise HarnessError(f"the zygote process did not answer within {_START_SECONDS:g} s")
+            self.read_notices()
+
+    def _send(self, message: dict[str, Any], descriptors: list[int] | None = None) -> None:
+        line = json.dumps(message).encode() + b"\n"
+        try:
+            sent = socket.send_fds(self.control, [line], descriptors) if descriptors else self.control.send(line)
+            self.control.sendall(line[sent:])
+        except OSError as error:
+            raise HarnessError(f"the zygote process is gone: {error}") from error

@@ -1,0 +1,60 @@
+"""What a clause can ask for. Each is a part of the cell's bench; in a control, of a bench without a backend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from conformance.bench import Bench, Record
+from conformance.catalogue import Description
+from conformance.pytest_plugin._run import BENCH
+from conformance.toolchains.torchscript.face import PreparedCase, TorchScriptDevice
+
+
+@pytest.fixture
+def bench(request: pytest.FixtureRequest) -> Bench:
+    """The devices of the cell, for a clause that needs more of them than a host and a target."""
+    return request.node.stash[BENCH]
+
+
+@pytest.fixture
+def host(bench: Bench) -> TorchScriptDevice:
+    """The process that lowers and saves, in the cell's host state."""
+    return bench.host
+
+
+@pytest.fixture
+def target(bench: Bench) -> TorchScriptDevice:
+    """The process that loads and runs, in the cell's target state."""
+    return bench.target
+
+
+@pytest.fixture
+def bare(bench: Bench) -> TorchScriptDevice:
+    """A process in which no backend is loaded."""
+    return bench.bare
+
+
+@pytest.fixture
+def case(bench: Bench) -> PreparedCase | None:
+    """The model of the cell, with its sample calls."""
+    return bench.case
+
+
+@pytest.fixture
+def other_case(bench: Bench) -> Callable[[str], PreparedCase]:
+    """Any model of the corpus, by its name."""
+    return bench.other_case
+
+
+@pytest.fixture
+def backend(bench: Bench) -> Description:
+    """What is known of the backend under test: its name, declared features, states of availability."""
+    return bench.backend
+
+
+@pytest.fixture
+def record(bench: Bench) -> Record:
+    """Where a clause notes remarks, and its row of the behaviour table."""
+    return bench.record

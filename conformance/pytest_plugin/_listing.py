@@ -1,0 +1,47 @@
+"""``--list-backends``."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from conformance.catalogue import Candidate, SelectionError, candidates, library_sources
+from conformance.devices import ZygotePool
+from conformance.pytest_plugin._start import limits_of
+from conformance.registry import Source
+
+
+def list_backends(config: pytest.Config) -> int:
+    """Print every backend that can be chosen, and whether it can be used here. Returns the exit code."""
+    from conformance.report.terminal import backends_table
+
+    pool = ZygotePool(limits_of(config))
+    try:
+        found = candidates(pool)
+        if config.option.conformance_library:
+            sources = library_sources(Path(config.option.conformance_library), pool)
+            found += [Candidate(source) for source in sources]
+    except SelectionError as error:
+        raise pytest.UsageError(str(error)) from error
+    finally:
+        pool.close()
+    if not found:
+        print("No backend is installed: none has an entry point in the group 'conformance_backends'.")
+        return 0
+    rows = [(each.source.name, _toolchain(each), _distribution(each.source), each.problem or "yes") for each in found]
+    print(backends_table(rows, shutil.get_terminal_size().columns))
+    return 0
+
+
+def _toolchain(candidate: Candidate) -> str:
+    if candidate.source.library:
+        return "torchscript"
+    return candidate.description.toolchain if candidate.description else "?"
+
+
+def _distribution(source: Source) -> str:
+    if source.library:
+        return Path(source.library).name
+    return f"{source.distribution} {source.version}".strip()

@@ -1,0 +1,242 @@
+"""Writing the report: the part that only the process has which sees every cell come back."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+import conformance
+from conformance.catalogue import Description
+from conformance.contract import clause_of
+from conformance.expectations import Expectations
+from conformance.plan import Cell, cells_of
+from conformance.pytest_plugin import EXIT_HARNESS_ERROR, EXIT_INCOMPLETE
+from conformance.pytest_plugin._run import CELL, attach
+from conformance.report import ReportError, ReportFolder, RunFacts, build_report
+from conformance.report.terminal import summary_text
+from conformance.verdict import Verdict
+
+_LETTERS = {
+    Verdict.PASS: (".", "passed", {"green": True}),
+    Verdict.FAIL: ("F", "failed", {"red": True}),
+    Verdict.CRASH: ("C", "crashed", {"red": True}),
+    Verdict.TIMEOUT: ("T", "timed out", {"red": True}),
+    Verdict.UNSUPPORTED: ("u", "unsupported", {"yellow": True}),
+    Verdict.NOT_APPLICABLE: ("n", "not applicable", {"yellow": True}),
+    Verdict.NOT_EXERCISED: ("-", "not exercised", {"yellow": True}),
+    Verdict.XFAIL: ("x", "xfailed", {"yellow": True}),
+    Verdict.XPASS: ("X", "xpassed", {"red": True}),
+    Verdict.XFAIL_MISMATCH: ("M", "mismatched", {"red": True}),
+    Verdict.FLAKY: ("~", "flaky", {"red": True}),
+    Verdict.HARNESS_ERROR: ("H", "harness error", {"red": True}),
+}
+
+
+class Reporter:
+    """Collects rows as they come back, keeps them on disk, and ends the run with the report and the exit code."""
+
+    def __init__(
+        self,
+        config: pytest.Config,
+        run: RunFacts,
+        descriptions: list[Description],
+        folders: dict[str, ReportFolder],
+        expectations: Expectations,
+    ) -> None:
+        self._config = config
+        self._run = run
+        self._began = run.seconds
+        self._descriptions = {each.source.name: each for each in descriptions}
+        self._folders = folders
+        self._expectations = expectations
+        #: Backend → the item's own name, ``suite::function[...]`` → cell; and the ids that were selected to run.
+        self._planned: dict[str, dict[str, Cell]] = {}
+        self._selected: set[str] = set()
+        self._rows: dict[str, dict[str, dict[str, Any]]] = {name: {} for name in folders}
+        self._reports: list[dict[str, Any]] = []
+        self._lines: list[str] = []
+        self._problems: list[str] = []
+        _be_quiet_about_failures(config)
+
+    # What was planned.
+
+    def pytest_report_header(self) -> list[str]:
+        """What is being certified, and the seed that reproduces it."""
+        names = ", ".join(f"{each.name} ({each.toolchain})" for each in self._descriptions.values())
+        return [f"conformance: {conformance.__version__}, backend {names}, seed {self._run.seed}"]
+
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a pytest-xdist worker what was found out here."""
+        descriptions = [each.as_message() for each in self._descriptions.values()]
+        named = self._config.args_source is self._config.ArgsSource.ARGS
+        node.workerinput["conformance"] = {
+            "seed": self._run.seed,
+            "descriptions": descriptions,
+            "args": [] if named else list(self._config.args),
+        }
+
+    pytest_configure_node = pytest.hookimpl(optionalhook=True)(pytest_configure_node)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Note what was selected, where the items are in this process."""
+        for item in session.items:
+            cell = item.stash.get(CELL, None)
+            if cell is not None:
+                self._selected.add(_own_name(item.nodeid))
+        self._plan_suites(dict.fromkeys(item.module for item in session.items if isinstance(item, pytest.Function)))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
+        """Note what was selected, where the items are in the workers."""
+        self._selected |= {_own_name(nodeid) for nodeid in ids}
+
+    def _plan_suites(self, modules: Iterable[Any]) -> None:
+        for module in modules:
+            for function in vars(module).values():
+                clause = clause_of(function)
+                if clause is not None:
+                    self._plan_clause(clause)
+
+    def _plan_clause(self, clause: Any) -> None:
+        for name, description in self._descriptions.items():
+            for cell in cells_of(clause, description):
+                self._planned.setdefault(name, {})[cell.key] = cell
+
+    # What came back.
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep a row as soon as it is there."""
+        attached = getattr(report, "conformance", None)
+        if attached is None:
+            if report.failed:
+                self._broken(report)
+            return
+        row = attached["row"]
+        changed = self._expectations.judge(row)
+        if changed is not row:
+            attach(report, changed, attached["backend"], "")
+        self._keep(attached["backend"], changed)
+
+    def _broken(self, report: pytest.TestReport) -> None:
+        """A cell that did not come to a verdict: its set-up failed, or its worker died."""
+        cell = self._cell_of(report.nodeid)
+        if cell is None or cell.id in self._rows[cell.backend]:
+            return
+        text = report.longreprtext
+        row = cell.as_row() | {
+            "verdict": Verdict.HARNESS_ERROR.value,
+            "phase": report.when or "",
+            "message": text.strip().splitlines()[-1] if text.strip() else "the test did not come back",
+            "seconds": {},
+            "error": {"text": text},
+        }
+        report.conformance = {"backend": cell.backend, "row": row}  # type: ignore[attr-defined]
+        self._keep(cell.backend, row)
+
+    def _keep(self, backend: str, row: dict[str, Any]) -> None:
+        self._rows[backend][row["id"]] = row
+        try:
+            self._folders[backend].append(row)
+        except ReportError as error:
+            if str(error) not in self._problems:
+                self._problems.append(str(error))
+
+    def _cell_of(self, nodeid: str) -> Cell | None:
+        self._plan_shipped_if_none()
+        name = _own_name(nodeid)
+        return next((cells[name] for cells in self._planned.values() if name in cells), None)
+
+    def _plan_shipped_if_none(self) -> None:
+        """Under pytest-xdist no item is in this process: the plan comes from the contract itself."""
+        if not self._planned:
+            from conformance.contract import shipped_clauses
+
+            for clause in shipped_clauses():
+                self._plan_clause(clause)
+
+    def pytest_report_teststatus(
+        self, report: pytest.TestReport
+    ) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
+        """The letter and the word of a verdict."""
+        attached = getattr(report, "conformance", None)
+        if attached is None:
+            return None
+        verdict = Verdict(attached["row"]["verdict"])
+        letter, word, markup = _LETTERS[verdict]
+        phase = f" ({attached['row']['phase']})" if verdict.is_breach and attached["row"]["phase"] else ""
+        return word, letter, (f"{verdict.value}{phase}", markup)
+
+    # The end.
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write the reports and settle the exit code."""
+        self._plan_shipped_if_none()
+        self._run = dataclasses.replace(self._run, seconds=time.monotonic() - self._began)
+        for name, description in self._descriptions.items():
+            cells = self._planned.get(name, {})
+            chosen = [cell for own_name, cell in cells.items() if own_name in self._selected]
+            report = build_report(self._run, description, chosen, len(cells) - len(chosen), self._rows[name])
+            self._reports.append(report)
+            try:
+                path = self._folders[name].finish(report)
+                self._lines.append(f"report: {path}")
+            except ReportError as error:
+                self._problems.append(str(error))
+        self._problems += self._expectations.unmet()
+        session.exitstatus = self._exit_code(int(session.exitstatus))
+
+    def _exit_code(self, status: int) -> int:
+        if status in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR):
+            return status
+        verdicts = {verdict for report in self._reports for verdict in report["summary"]["verdicts"]}
+        if Verdict.HARNESS_ERROR.value in verdicts:
+            return EXIT_HARNESS_ERROR
+        if Verdict.LOST.value in verdicts:
+            return EXIT_INCOMPLETE
+        if status != pytest.ExitCode.OK:
+            return status
+        if self._problems or any(self._falls_short(report) for report in self._reports):
+            return int(pytest.ExitCode.TESTS_FAILED)
+        return status
+
+    @staticmethod
+    def _falls_short(report: dict[str, Any]) -> bool:
+        """A whole run that does not reach its level. A part of one (-k, -m) can only fail by its cells."""
+        certification = report["certification"]
+        return bool(certification["missing"]) and not certification["excused"] and not report["plan"]["deselected"]
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """The tables, the level and where the report is."""
+        width = min(terminalreporter._tw.fullwidth, 160)
+        verbosity = terminalreporter.verbosity
+        for report in self._reports:
+            terminalreporter.section(f"conformance of {report['backend']['name']}", sep="=")
+            terminalreporter.write_line(summary_text(report, width, verbosity=verbosity))
+        terminalreporter.write_line("")
+        for problem in self._problems:
+            terminalreporter.write_line(f"ERROR: {problem}", red=True)
+        for line in self._lines:
+            terminalreporter.write_line(line)
+
+
+def _own_name(nodeid: str) -> str:
+    """``suite::function[...]`` of a node id, wherever its file lies."""
+    path, _, rest = nodeid.partition("::")
+    stem = path.replace("\\", "/").rpartition("/")[2].removesuffix(".py").removeprefix("test_")
+    return f"{stem}::{rest}"
+
+
+def _be_quiet_about_failures(config: pytest.Config) -> None:
+    """The summary tells each failure once; pytest's own sections would tell it twice more. ``--tb`` and ``-r`` win."""
+    options = config.option
+    if options.verbose <= 0 and options.tbstyle == "auto":
+        options.tbstyle = "no"
+    if options.reportchars in ("fE", ""):
+        options.reportchars = "N"

@@ -1,0 +1,114 @@
+"""Collecting clauses as cells, and running them: the part that every process of a run has."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from conformance.bench import PARTS, Bench, Result, Workshop
+from conformance.contract import clause_of
+from conformance.plan import Cell, cells_of
+from conformance.verdict import Verdict
+
+CELL = pytest.StashKey[Cell]()
+BENCH = pytest.StashKey[Bench]()
+RESULT = pytest.StashKey[Result]()
+
+#: Verdicts that pytest shows as skipped: nothing was found wrong, and nothing was shown either.
+_SKIPPED = {Verdict.UNSUPPORTED, Verdict.NOT_APPLICABLE, Verdict.NOT_EXERCISED}
+
+
+class Runner:
+    """Turns clauses into items, one for each cell, and runs them on the workshop's devices."""
+
+    def __init__(self, config: pytest.Config, workshop: Workshop) -> None:
+        self._config = config
+        self._workshop = workshop
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """One item for each cell of a clause and each backend."""
+        clause = clause_of(metafunc.function)
+        if clause is None:
+            return
+        cells = [cell for each in self._workshop.descriptions.values() for cell in cells_of(clause, each)]
+        metafunc.fixturenames.append("cell")
+        ids = [f"{cell.backend}-{cell.coordinates}" for cell in cells]
+        metafunc.parametrize("cell", cells, ids=ids, indirect=True)
+
+    @pytest.fixture
+    def cell(self, request: pytest.FixtureRequest) -> Cell:
+        """The cell that is running."""
+        cell: Cell = request.param
+        return cell
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Tell each item its cell, and mark it so that ``-m`` can choose levels, suites and clauses."""
+        for item in items:
+            cell = getattr(item, "callspec", None) and item.callspec.params.get("cell")  # type: ignore[attr-defined]
+            if isinstance(cell, Cell):
+                item.stash[CELL] = cell
+                item.add_marker(pytest.mark.clause(cell.clause.id))
+                item.keywords[cell.clause.level.value] = True
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Put the cell's bench where the fixtures find it."""
+        cell = item.stash.get(CELL, None)
+        if cell is not None:
+            item.stash[BENCH] = Bench(self._workshop, cell, self._workshop.descriptions[cell.backend])
+        return (yield)
+
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
+        """Run a clause in its cell and keep the result; other tests are pytest's."""
+        cell = pyfuncitem.stash.get(CELL, None)
+        if cell is None:
+            return None
+        names = pyfuncitem._fixtureinfo.argnames
+
+        def arguments(bench: Bench) -> dict[str, Any]:
+            return {name: bench.part(name) if name in PARTS else pyfuncitem.funcargs[name] for name in names}
+
+        pyfuncitem.stash[RESULT] = self._workshop.run(pyfuncitem.stash[BENCH], pyfuncitem.obj, arguments)
+        return True
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Attach the cell's row to pytest's report, where it survives the way from a worker."""
+        report = yield
+        result = item.stash.get(RESULT, None)
+        if result is not None and call.when == "call" and call.excinfo is None:
+            attach(report, result.as_row(), result.cell.backend, result.cell.clause.statement)
+        return report
+
+    def pytest_unconfigure(self) -> None:
+        """End the zygote."""
+        self._workshop.pool.close()
+
+
+def attach(report: pytest.TestReport, row: dict[str, Any], backend: str, statement: str) -> None:
+    """Make pytest's report say what a row of ours says."""
+    verdict = Verdict(row["verdict"])
+    report.conformance = {"backend": backend, "row": row}  # type: ignore[attr-defined]
+    report.user_properties += [("clause", row["clause"]), ("verdict", verdict.value), ("phase", row["phase"])]
+    if verdict.fails:
+        report.outcome = "failed"
+        report.longrepr = failure_text(row, statement)
+    elif verdict in _SKIPPED:
+        report.outcome = "skipped"
+        report.longrepr = (row["id"], 0, f"{verdict.value}: {row['message']}")
+
+
+def failure_text(row: dict[str, Any], statement: str) -> str:
+    """A failing cell, for a reader of pytest's own failure section."""
+    phase = f" in {row['phase']}" if row["phase"] else ""
+    parts = [f"{row['id']}: {row['verdict']}{phase}", statement, row["message"]]
+    error = row.get("error") or {}
+    for name in ("text", "stack", "stderr", "stdout"):
+        if error.get(name):
+            parts.append(f"--- {name}\n{error[name].rstrip()}")
+    return "\n\n".join(parts)

@@ -1,0 +1,136 @@
+"""Finds backends: entry points first, then a library that was named on the command line.
+
+Nothing of a backend is imported here but in :func:`load_backend`, which runs in a device or in a describing child.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import importlib
+import importlib.metadata
+from pathlib import Path
+from typing import Any
+
+from conformance.availability import Availability
+from conformance.backend import Backend, Environment, Tolerance, TorchScriptBackend
+from conformance.features import Features
+
+ENTRY_POINT_GROUP = "conformance_backends"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Source:
+    """Where a backend comes from: an entry point's ``value`` (``module:attribute``), or a ``library``."""
+
+    name: str
+    value: str = ""
+    library: str = ""
+    distribution: str = ""
+    version: str = ""
+
+
+class PluginError(Exception):
+    """An author's class is not what the harness can use; the text says what was expected and found."""
+
+
+def installed_sources() -> tuple[Source, ...]:
+    """Every entry point of the group, by name; importing none of them."""
+    found: dict[str, Source] = {}
+    for point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
+        distribution = point.dist
+        found.setdefault(
+            point.name,
+            Source(
+                name=point.name,
+                value=point.value,
+                distribution=distribution.name if distribution else "",
+                version=distribution.version if distribution else "",
+            ),
+        )
+    return tuple(found[name] for name in sorted(found))
+
+
+def load_backend(subject: dict[str, Any]) -> Backend:
+    """The backend of a source, as ``dataclasses.asdict`` gives it. Imports the author's module.
+
+    Raises PluginError for a class with a wrong attribute, and whatever importing the author's module raises.
+    """
+    if subject["library"]:
+        library_class = type("LibraryBackend", (TorchScriptBackend,), {"libraries": (subject["library"],)})
+        backend: Backend = library_class()
+    else:
+        backend = _instantiate(subject["value"])
+    if not backend.name:
+        backend.name = subject["name"]
+    problems = problems_of(backend)
+    if problems:
+        raise PluginError(f"{subject['value'] or subject['library']}: " + "; ".join(problems))
+    return backend
+
+
+def _instantiate(value: str) -> Backend:
+    module_name, _, attribute = value.partition(":")
+    target: Any = importlib.import_module(module_name)
+    for part in attribute.split("."):
+        target = getattr(target, part)
+    backend = target() if isinstance(target, type) else target
+    if not isinstance(backend, Backend):
+        raise PluginError(
+            f"{value} is {type(backend).__name__}, not a conformance.Backend: "
+            "let the class derive from conformance.TorchScriptBackend"
+        )
+    return backend
+
+
+def problems_of(backend: Backend) -> list[str]:
+    """What is wrong with the attributes of an author's class, a sentence each."""
+    problems = []
+
+    def expect(attribute: str, wanted: str, holds: bool) -> None:
+        if not holds:
+            value = getattr(backend, attribute)
+            problems.append(f"{attribute} must be {wanted}, found {type(value).__name__}: {value!r:.80}")
+
+    expect("name", "a string", isinstance(backend.name, str))
+    expect("features", "a conformance.Features", isinstance(backend.features, Features))
+    for attribute in (*(state.attribute for state in Availability), "lost"):
+        value = getattr(backend, attribute)
+        expect(attribute, "a conformance.Environment or None", value is None or isinstance(value, Environment))
+    try:
+        tolerances = dict(backend.tolerances)
+    except (TypeError, ValueError):
+        tolerances = {"": None}
+    expect(
+        "tolerances",
+        'a mapping from dtype names ("float32") to conformance.Tolerance',
+        all(isinstance(key, str) and isinstance(value, Tolerance) for key, value in tolerances.items()),
+    )
+    if isinstance(backend, TorchScriptBackend):
+        libraries = backend.libraries
+        expect(
+            "libraries",
+            "a tuple of paths as strings",
+            isinstance(libraries, tuple) and all(isinstance(path, str) for path in libraries),
+        )
+    return problems
+
+
+def describe(backend: Backend) -> dict[str, Any]:
+    """A backend as plain data: what the pytest process, the plan and the report know of it."""
+    libraries = backend.libraries if isinstance(backend, TorchScriptBackend) else ()
+    states = {state.value: getattr(backend, state.attribute) for state in Availability}
+    return {
+        "name": backend.name,
+        "toolchain": backend.toolchain,
+        "missing_features": dict(backend.features.missing),
+        "tolerances": {name: (each.rtol, each.atol) for name, each in backend.tolerances.items()},
+        "states": {name: None if state is None else dict(state) for name, state in states.items()},
+        "lost": None if backend.lost is None else dict(backend.lost),
+        "files": [{"name": Path(path).name, "sha256": sha256_of(Path(path))} for path in libraries],
+    }
+
+
+def sha256_of(path: Path) -> str:
+    """The digest of a file's content."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,19 @@
+"""The compatibility report: its schema, how it is built, kept and read, and its faces.
+
+Everything that a person sees of a report is derived from the one JSON document.
+"""
+
+from __future__ import annotations
+
+from conformance.report._build import RunFacts, build_report
+from conformance.report._store import ReportError, ReportFolder, read_report, report_schema, write_atomically
+
+__all__ = [
+    "ReportError",
+    "ReportFolder",
+    "RunFacts",
+    "build_report",
+    "read_report",
+    "report_schema",
+    "write_atomically",
+]

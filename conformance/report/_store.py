@@ -1,0 +1,109 @@
+"""Reports on disk: written as cells end, replaced atomically at the end, and validated on the way in and out."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import IO, Any
+
+import jsonschema
+
+#: No report of a real run comes near it; a file beyond it is refused before it is read.
+_LARGEST_REPORT = 256 * 2**20
+
+
+class ReportError(Exception):
+    """A report cannot be read or written; the text says which file, what was expected and what was found."""
+
+
+@functools.cache
+def report_schema() -> dict[str, Any]:
+    """The JSON Schema of ``torch-conformance-report/1``."""
+    text = resources.files("conformance.report").joinpath("schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def validate(report: Any, where: str) -> None:
+    """Raise ReportError, with the first fault and its place, unless ``report`` is one."""
+    validator = jsonschema.Draft202012Validator(report_schema())
+    fault = next(iter(validator.iter_errors(report)), None)
+    if fault is not None:
+        path = "/".join(str(part) for part in fault.absolute_path) or "the top level"
+        raise ReportError(f"{where} is not a torch-conformance report: at {path}: {fault.message:.300}")
+    counted = sum(report["summary"]["verdicts"].values())
+    if not counted == report["plan"]["cells"] == len(report["cells"]):
+        raise ReportError(
+            f"{where} contradicts itself: {report['plan']['cells']} cells planned, {len(report['cells'])} present, "
+            f"{counted} counted"
+        )
+
+
+def read_report(path: Path) -> dict[str, Any]:
+    """The report in a file. Raises ReportError for one that is missing, too large, truncated, or no report."""
+    try:
+        if path.stat().st_size > _LARGEST_REPORT:
+            raise ReportError(f"{path.name} is larger than {_LARGEST_REPORT // 2**20} MiB: not read")
+        report = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ReportError(f"{path.name} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise ReportError(f"{path.name} is not JSON (is it whole?): {error}") from error
+    validate(report, path.name)
+    return report  # type: ignore[no-any-return]
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace a file as a whole: a reader sees the former content or the new one, never a half."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+
+
+class ReportFolder:
+    """``DIR/BACKEND``: cells.jsonl grows while the run goes on, report.json is written at its end."""
+
+    def __init__(self, root: Path, backend: str) -> None:
+        self.path = root / backend
+        with _explained(root):
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._cells: IO[str] = (self.path / "cells.jsonl").open("w", encoding="utf-8")
+
+    def append(self, row: dict[str, Any]) -> None:
+        """Keep one cell, at once."""
+        with _explained(self.path):
+            self._cells.write(json.dumps(row, ensure_ascii=False) + "\n")
+            self._cells.flush()
+
+    def finish(self, report: dict[str, Any]) -> Path:
+        """Validate and write the report; the path of its file."""
+        self._cells.close()
+        validate(report, "the report of this run")
+        path = self.path / "report.json"
+        with _explained(self.path):
+            write_atomically(path, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+        return path
+
+
+@contextlib.contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ReportError(
+            f"the report cannot be written to {folder}: {error.strerror}. "
+            "Choose a folder that can, with --conformance-report DIR"
+        ) from error

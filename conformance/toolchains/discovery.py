@@ -1,0 +1,88 @@
+"""Verbs that find out about a backend before any cell runs: import it, prepare it, describe it, load it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from conformance.backend import Backend, TorchScriptBackend
+from conformance.registry import PluginError, describe, load_backend
+from conformance.toolchains import Subject
+
+_BACKENDS = "__torch__.torch.classes.__backends__."
+
+
+class Discovery:
+    """The session of a describing child."""
+
+    def __init__(self, subject: dict[str, Any] | None) -> None:
+        assert subject is not None
+        self._subject = subject
+        self._backend: Backend | None = None
+
+    def call(self, verb: str, arguments: dict[str, Any]) -> Any:
+        """Answer ``register``, ``describe``, ``prepare``, ``load`` or ``release``."""
+        verbs: dict[str, Callable[..., Any]] = {
+            "register": lambda: None,
+            "describe": self._describe,
+            "prepare": self._prepare,
+            "load": self._load,
+            "release": lambda: None,
+        }
+        return verbs[verb](**arguments)
+
+    def _open(self) -> Backend:
+        if self._backend is None:
+            with Subject():
+                self._backend = load_backend(self._subject)
+        return self._backend
+
+    def _prepare(self) -> None:
+        backend = self._open()
+        with Subject():
+            backend.prepare()
+
+    def _describe(self) -> dict[str, Any]:
+        backend = self._open()
+        with Subject():
+            return describe(backend)
+
+    def _load(self) -> list[str]:
+        """Load the backend; the names of all backends that are registered then and were not before."""
+        backend = self._open()
+        before = _registered()
+        with Subject():
+            backend.load()
+            names = sorted(_registered() - before)
+            if isinstance(backend, TorchScriptBackend) and not self._subject["library"]:
+                _expect_registered(backend.name, names)
+        return names
+
+
+def open_session(subject: dict[str, Any] | None) -> Discovery:
+    """A session that knows one source."""
+    return Discovery(subject)
+
+
+def _registered() -> set[str]:
+    """The TorchScript backends that this process knows, seen by the classes that their libraries register."""
+    names = set()
+    for schema in torch._C._jit_get_custom_class_schemas():
+        if schema.name == "__init__":
+            type_name = schema.arguments[0].type.annotation_str
+            if type_name.startswith(_BACKENDS):
+                names.add(type_name.removeprefix(_BACKENDS))
+    return names
+
+
+def _expect_registered(name: str, names: list[str]) -> None:
+    try:
+        getattr(torch.classes.__backends__, name)
+    except RuntimeError:
+        found = f"it registered {', '.join(names)}" if names else "it registered no backend at all"
+        raise PluginError(
+            f"load() worked, but PyTorch knows no TorchScript backend named {name!r} afterwards: {found}. "
+            "Set `name` to the name under which the library registers its class."
+        ) from None

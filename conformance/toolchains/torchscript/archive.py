@@ -1,0 +1,78 @@
+"""Artifacts changed from outside, as age and accidents change them."""
+
+from __future__ import annotations
+
+import io
+import random
+import re
+import zipfile
+from collections.abc import Callable
+
+_OLD_SETSTATE = """\
+  def __setstate__(self: {type},
+    state: Tuple[Dict[str, Any], Any, bool]) -> NoneType:
+    self.__method_compile_spec = (state)[0]
+    self.__processed_module = (state)[1]
+    _0 = (self).__create_backend()
+    __backend = self.__backend
+    __processed_module = self.__processed_module
+    __method_compile_spec = self.__method_compile_spec
+    _1 = (__backend).compile(__processed_module, __method_compile_spec, )
+    self.__handles = _1
+    return None
+"""
+_SETSTATE = re.compile(r"  def __setstate__\(self: (?P<type>[\w.]+),.*?(?=  def |\Z)", re.DOTALL)
+
+
+def with_old_setstate(artifact: bytes) -> bytes:
+    """The artifact with the ``__setstate__`` of releases before pytorch/pytorch#53068, which did not ask is_available.
+
+    Raises ValueError when the artifact holds no lowered module.
+    """
+    changed = 0
+
+    def rewrite(name: str, data: bytes) -> bytes:
+        nonlocal changed
+        if "LoweredModule" not in name or not name.endswith(".py"):
+            return data
+        text, count = _SETSTATE.subn(lambda match: _OLD_SETSTATE.format(type=match["type"]), data.decode())
+        changed += count
+        return text.encode()
+
+    older = rewritten(artifact, rewrite)
+    if not changed:
+        raise ValueError("the artifact holds no __setstate__ of a lowered module")
+    return older
+
+
+def records(artifact: bytes) -> dict[str, bytes]:
+    """The archive's records by name."""
+    with zipfile.ZipFile(io.BytesIO(artifact)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def truncations(artifact: bytes, seed: int, count: int) -> list[tuple[str, bytes]]:
+    """The artifact cut at ``count`` places, and what was done."""
+    randomness = random.Random(seed)
+    places = [randomness.randrange(len(artifact)) for _ in range(count)]
+    return [(f"truncated to {at} of {len(artifact)} bytes", artifact[:at]) for at in places]
+
+
+def flips(artifact: bytes, seed: int, count: int) -> list[tuple[str, bytes]]:
+    """The artifact with one bit changed, at ``count`` places, and what was done."""
+    randomness = random.Random(seed)
+    damaged = []
+    for _ in range(count):
+        at, bit = randomness.randrange(len(artifact)), randomness.randrange(8)
+        changed = artifact[:at] + bytes([artifact[at] ^ (1 << bit)]) + artifact[at + 1 :]
+        damaged.append((f"bit {bit} of byte {at} flipped", changed))
+    return damaged
+
+
+def rewritten(artifact: bytes, rewrite: Callable[[str, bytes], bytes]) -> bytes:
+    """The archive with the content of each record replaced by ``rewrite(name, content)``; the names stay."""
+    result = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(artifact)) as archive, zipfile.ZipFile(result, "w", zipfile.ZIP_STORED) as copy:
+        for info in archive.infolist():
+            copy.writestr(info.filename, rewrite(info.filename, archive.read(info.filename)))
+    return result.getvalue()

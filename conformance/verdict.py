@@ -1,0 +1,100 @@
+"""The outcomes of a cell, and how what happened in it becomes one."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import traceback
+from typing import Any
+
+from conformance.errors import (
+    ConformanceFailure,
+    DeviceDied,
+    DeviceFlooded,
+    DeviceTimeout,
+    HarnessError,
+    SubjectError,
+)
+
+
+class Verdict(enum.Enum):
+    """What a cell came to. The value is how reports write it."""
+
+    PASS = "PASS"
+    FAIL = "FAIL"
+    CRASH = "CRASH"
+    TIMEOUT = "TIMEOUT"
+    UNSUPPORTED = "UNSUPPORTED"
+    NOT_APPLICABLE = "NOT_APPLICABLE"
+    NOT_EXERCISED = "NOT_EXERCISED"
+    XFAIL = "XFAIL"
+    XPASS = "XPASS"
+    XFAIL_MISMATCH = "XFAIL_MISMATCH"
+    FLAKY = "FLAKY"
+    HARNESS_ERROR = "HARNESS_ERROR"
+    LOST = "LOST"
+
+    @property
+    def is_breach(self) -> bool:
+        """True when the backend is at fault, before expectations are held against it."""
+        return self in (Verdict.FAIL, Verdict.CRASH, Verdict.TIMEOUT)
+
+    @property
+    def fails(self) -> bool:
+        """True when a run with such a cell cannot succeed."""
+        return self.is_breach or self in (Verdict.XPASS, Verdict.XFAIL_MISMATCH, Verdict.FLAKY, Verdict.HARNESS_ERROR)
+
+
+class NotApplicable(Exception):
+    """Raised by a clause that has no meaning for this backend or case; the text says why."""
+
+
+class NotExercised(Exception):
+    """Raised by a clause that the author gave no way to try; the text says what would open it."""
+
+
+@dataclasses.dataclass
+class Outcome:
+    """A verdict with its circumstances: the phase, one line of why, and what a failure left behind."""
+
+    verdict: Verdict
+    phase: str = ""
+    message: str = ""
+    error: dict[str, Any] | None = None
+
+
+def outcome_of(error: BaseException | None, phase: str) -> Outcome:
+    """The outcome of a clause that ended with ``error`` (None: it returned) while ``phase`` was the last verb."""
+    match error:
+        case None:
+            return Outcome(Verdict.PASS)
+        case NotApplicable():
+            return Outcome(Verdict.NOT_APPLICABLE, message=str(error))
+        case NotExercised():
+            return Outcome(Verdict.NOT_EXERCISED, message=str(error))
+        case SubjectError():
+            details = {"type": error.type, "text": error.text, "stack": error.stack, "stderr": error.stderr}
+            return Outcome(Verdict.FAIL, error.phase, _one_line(str(error)), details)
+        case DeviceDied():
+            details = {"signal": error.signal, "exit_code": error.exit_code, **_left_behind(error)}
+            return Outcome(Verdict.CRASH, error.phase, str(error), details)
+        case DeviceTimeout():
+            return Outcome(Verdict.TIMEOUT, error.phase, str(error), _left_behind(error))
+        case DeviceFlooded():
+            return Outcome(Verdict.FAIL, error.phase, str(error), _left_behind(error))
+        case ConformanceFailure() | AssertionError():
+            return Outcome(Verdict.FAIL, phase, _one_line(str(error)), {"type": "assertion", "text": str(error)})
+        case HarnessError():
+            return Outcome(Verdict.HARNESS_ERROR, phase, _one_line(str(error)), {"text": str(error)})
+        case _:
+            text = "".join(traceback.format_exception(error))
+            return Outcome(Verdict.HARNESS_ERROR, phase, _one_line(f"{type(error).__name__}: {error}"), {"text": text})
+
+
+def _left_behind(error: DeviceDied | DeviceTimeout | DeviceFlooded) -> dict[str, Any]:
+    return {"stack": error.stack, "stdout": error.stdout, "stderr": error.stderr}
+
+
+def _one_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return " ".join(lines)[:500] if lines else ""

@@ -1,0 +1,56 @@
+"""What the conformance harness is told about the reference backend."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from conformance import Environment, Features, TorchScriptBackend, features
+
+if TYPE_CHECKING:
+    from conformance.backend import LoweredCase
+
+
+class ReferenceBackend(TorchScriptBackend):
+    """Compiles in preprocess to a small bytecode, and interprets it with PyTorch's own operators."""
+
+    name = "reference"
+    features = (
+        Features.all()
+        .without(features.fork, "prim::fork is refused: a call runs on the caller's thread alone")
+        .without(features.mutable_state, "writing to attributes is refused: a lowered module has no state")
+    )
+
+    unavailable = Environment(REFERENCE_BACKEND_COMPILE="0", REFERENCE_BACKEND_EXECUTE="0")
+    compile_only = Environment(REFERENCE_BACKEND_EXECUTE="0")
+    execute_only = Environment(REFERENCE_BACKEND_COMPILE="0")
+    # The switches are read at every question, so that they work on a running process too.
+    lost = unavailable
+
+    def prepare(self) -> None:
+        """Compile the library if there is none yet. Raises BuildError if that fails."""
+        from torch_conformance_reference.build import library_path
+
+        library_path()
+
+    @property
+    def libraries(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The library, which is compiled now if nothing was prepared."""
+        from torch_conformance_reference.build import library_path
+
+        return (str(library_path()),)
+
+    def compile_spec(self, case: LoweredCase) -> dict[str, Any]:
+        """Example values: this backend keeps any spec and needs none."""
+        return {method: {"options": {"level": 1}, "limits": {"memory": 1 << 40}} for method in case.methods}
+
+    def preprocess_count(self) -> int:
+        """How often preprocess has run in this process."""
+        import torch
+
+        count: int = torch.ops.reference_backend.preprocess_count()
+        return count
+
+    def received_spec(self, processed: Any) -> dict[str, Any] | None:
+        """The method compile spec that preprocess was given: it lies in the processed module."""
+        spec: dict[str, Any] = processed["compile_spec"]
+        return spec
