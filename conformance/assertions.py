@@ -102,8 +102,8 @@ def assert_same_signatures(found: dict[str, Any], wanted: dict[str, Any]) -> Non
 
 def assert_contiguous_like(actual: Any, expected: Any, where: str) -> None:
     """Each tensor of ``actual`` is contiguous where that of ``expected`` is."""
-    for index, (mine, theirs) in enumerate(zip(_leaves(actual), _leaves(expected), strict=True)):
-        if isinstance(theirs, torch.Tensor) and theirs.is_contiguous():
+    for index, (mine, theirs) in enumerate(zip(_leaves(actual), _leaves(expected), strict=False)):
+        if isinstance(mine, torch.Tensor) and isinstance(theirs, torch.Tensor) and theirs.is_contiguous():
             check(
                 mine.is_contiguous(),
                 f"{where}, tensor {index}: expected contiguous strides {theirs.stride()}, found {mine.stride()}",
@@ -119,13 +119,13 @@ def assert_types_like(actual: Any, expected: Any, where: str) -> None:
 def assert_clean_refusal(host: TorchScriptDevice, case: PreparedCase) -> None:
     """A model that needs an undeclared feature is refused, with an error that helps: see ``lowering.refusal``."""
     original = host.script(case)
+    operators = {name for method in case.methods for name in host.graph_of(original, method)["operators"]}
     missing = sorted(feature.name for feature in case_named(case.name).features)
     try:
         lowered = host.lower(original)
     except SubjectError as error:
         if _shows_in_data(case):
             return
-        operators = {name for method in case.methods for name in host.graph_of(original, method)["operators"]}
         named = sorted(set(_OPERATOR.findall(error.text)) & operators)
         check(bool(named), f"the refusal names no operator of the model: {error.text.strip():.300}")
         check("<--- HERE" in error.text, f"the refusal shows no line of the model: {error.text.strip():.300}")
@@ -190,7 +190,7 @@ def unmangled(qualified_name: str) -> str:
 
 
 def assert_bundle(device: TorchScriptDevice, module: Module, samples: dict[str, list[tuple[Any, ...]]]) -> None:
-    """Every function for reading bundled inputs gives these samples, by method: number, order, values, dtypes, shapes."""
+    """Every function that reads bundled inputs gives these samples: number, order, values, dtypes, shapes."""
     found = device.read_bundle(module, list(samples))
     functions = found["functions_and_info"]
     check(

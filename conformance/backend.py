@@ -125,7 +125,7 @@ class TorchScriptBackend(Backend):
         """Lower a scripted module. Override it only if users of the backend lower by another call."""
         import torch
 
-        lowered: torch.jit.ScriptModule = torch._C._jit_to_backend(self.name, module, method_compile_spec)
+        lowered: torch.jit.ScriptModule = torch._C._jit_to_backend(self.name, module, method_compile_spec)  # type: ignore[attr-defined]
         return lowered
 
     def received_spec(self, processed: Any) -> dict[str, Any] | None:

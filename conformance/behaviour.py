@@ -15,7 +15,7 @@ OK, REFUSED, ERROR, WRONG = "ok", "refused", "error", "wrong numbers"
 
 
 def expected_on_host(state: Availability) -> dict[str, str]:
-    """The row of a host. Without compile, execute only serves what is ready by preprocess: that is yes/yes in effect."""
+    """The row of a host. Execute without compile serves what preprocess made ready: that is yes/yes in effect."""
     available = state in (Availability.FULL, Availability.EXECUTE_ONLY)
     return {
         "available": _yes(available),
@@ -87,7 +87,7 @@ def assert_as_expected(record: Record) -> None:
     """Every step of the row is as expected. Raises ConformanceFailure naming those that are not."""
     steps = {**record.expected, **record.observed}
     differences = [
-        f"{step}: expected {record.expected.get(step, 'not to be reached')}, observed {record.observed.get(step, 'not reached')}"
+        f"{step}: expected {record.expected.get(step, 'nothing')}, observed {record.observed.get(step, 'nothing')}"
         for step in steps
         if record.expected.get(step) != record.observed.get(step)
     ]

@@ -79,9 +79,9 @@ class Workshop:
         self._samples: dict[tuple[str, int], tuple[Call, ...]] = {}
         self._controls: dict[str, Outcome] = {}
 
-    def case(self, name: str, ledger: Ledger) -> PreparedCase:
+    def case(self, name: str) -> PreparedCase:
         """A case of the corpus with this run's seed."""
-        return PreparedCase(name, self.seed, case_named(name).methods, lambda: self._calls(name, ledger))
+        return PreparedCase(name, self.seed, case_named(name).methods, lambda: self.calls(name))
 
     def run(self, bench: Bench, function: Callable[..., None], arguments: Callable[[Bench], dict[str, Any]]) -> Result:
         """Run a clause's function on a bench, and, where it fails, in the same cell without a backend.
@@ -109,15 +109,14 @@ class Workshop:
                 self._controls[cell.id] = bench.attempt(function, arguments(bench))
         return self._controls[cell.id]
 
-    def _calls(self, name: str, ledger: Ledger) -> tuple[Call, ...]:
+    def calls(self, name: str) -> tuple[Call, ...]:
+        """The sample calls of a case, with what eager PyTorch gives for them; computed in a control, once."""
         if (name, self.seed) not in self._samples:
-            phase = ledger.phase
             device = TorchScriptDevice("control", lambda: self.pool.fork("torchscript", None, {}), Ledger())
             try:
                 rows = device.call("samples", case=name, seed=self.seed)
             finally:
                 device.end()
-                ledger.phase = phase
             self._samples[name, self.seed] = tuple(
                 Call(row["method"], decode(row["inputs"]), decode(row["expected"])) for row in rows
             )
@@ -134,7 +133,7 @@ class Bench:
         self._devices: list[TorchScriptDevice] = []
         self.ledger = Ledger()
         self.record = Record()
-        self.case = workshop.case(cell.case, self.ledger) if cell.case else None
+        self.case = workshop.case(cell.case) if cell.case else None
         #: The backend's description; that of the backend under test in a control too.
         self.backend = workshop.descriptions[cell.backend]
         self.host = self.device("host", cell.host)
@@ -149,7 +148,7 @@ class Bench:
 
     def other_case(self, name: str) -> PreparedCase:
         """Another case of the corpus, by name."""
-        return self._workshop.case(name, self.ledger)
+        return self._workshop.case(name)
 
     def part(self, name: str) -> Any:
         """What a clause's parameter of that name is; one of PARTS."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import difflib
 from pathlib import Path
@@ -13,6 +14,7 @@ from conformance.devices._device import Ledger
 from conformance.errors import DeviceDied, DeviceFlooded, DeviceTimeout, SubjectError
 from conformance.features import Feature
 from conformance.registry import Source, installed_sources
+from conformance.saboteur import ENTRY_POINT_GROUP as SABOTEUR_GROUP
 
 #: Building a backend may take long; importing and loading one may not.
 _PREPARE_SECONDS = 900.0
@@ -75,7 +77,7 @@ class SelectionError(Exception):
 
 def examine(source: Source, pool: ZygotePool, *, prepare: bool) -> Candidate:
     """Import a source's class, describe it, prepare it if asked, and load it; in a child, so that it may crash."""
-    device = Device("discovery", lambda: pool.fork("discovery", dataclasses.asdict(source), {}), Ledger())
+    device = _discovery(source, pool)
     description = None
     try:
         device.call("describe", phase="import")
@@ -91,6 +93,10 @@ def examine(source: Source, pool: ZygotePool, *, prepare: bool) -> Candidate:
     finally:
         device.end()
     return Candidate(source, description)
+
+
+def _discovery(source: Source, pool: ZygotePool) -> Device:
+    return Device("discovery", lambda: pool.fork("discovery", dataclasses.asdict(source), {}), Ledger())
 
 
 def _described(source: Source, message: dict[str, Any]) -> Description:
@@ -124,7 +130,7 @@ def library_sources(library: Path, pool: ZygotePool) -> list[Source]:
     if not library.is_file():
         raise SelectionError(f"--conformance-library: there is no file {library}; give the path of a shared library")
     source = Source(name="", library=str(library.resolve()))
-    device = Device("discovery", lambda: pool.fork("discovery", dataclasses.asdict(source), {}), Ledger())
+    device = _discovery(source, pool)
     try:
         names = device.call("load", phase="load")
         device.release()
@@ -143,6 +149,41 @@ def library_sources(library: Path, pool: ZygotePool) -> list[Source]:
     return [dataclasses.replace(source, name=name) for name in names]
 
 
+@dataclasses.dataclass(frozen=True)
+class KnownSaboteur:
+    """A saboteur as plain data; see :class:`conformance.saboteur.Saboteur`."""
+
+    source: Source
+    sabotage: str
+    caught_by: tuple[str, ...]
+    verdicts: tuple[str, ...]
+    phases: tuple[str, ...]
+
+
+def known_saboteurs(pool: ZygotePool) -> list[KnownSaboteur]:
+    """Every saboteur that is installed. Raises SelectionError when those of a distribution cannot be imported."""
+    found = []
+    for point in installed_sources(SABOTEUR_GROUP):
+        device = _discovery(point, pool)
+        try:
+            rows = device.call("saboteurs", phase="import")
+        except (SubjectError, DeviceDied, DeviceTimeout, DeviceFlooded) as error:
+            raise SelectionError(f"the saboteurs of {point.distribution} cannot be imported: {error}") from error
+        finally:
+            device.end()
+        found += [
+            KnownSaboteur(
+                dataclasses.replace(point, name=row["name"], value=row["value"]),
+                row["sabotage"],
+                tuple(row["caught_by"]),
+                tuple(row["verdicts"]),
+                tuple(row["phases"]),
+            )
+            for row in rows
+        ]
+    return found
+
+
 def select(names: list[str], library: Path | None, pool: ZygotePool) -> list[Candidate]:
     """The backends of those names (all that the library registers when there are none), examined and prepared.
 
@@ -153,9 +194,12 @@ def select(names: list[str], library: Path | None, pool: ZygotePool) -> list[Can
         registered = {source.name: source for source in library_sources(library, pool)}
         names = names or sorted(registered)
         known |= registered
+    if any(name not in known for name in names):
+        with contextlib.suppress(SelectionError):  # saboteurs that cannot be imported hide nothing else
+            known = {each.source.name: each.source for each in known_saboteurs(pool)} | known
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise SelectionError(_unknown_text(unknown[0], sorted(known)))
+        raise SelectionError(_unknown_text(unknown[0], sorted(source.name for source in installed_sources())))
     return [examine(known[name], pool, prepare=True) for name in dict.fromkeys(names)]
 
 

@@ -77,8 +77,9 @@ def describe(value: Any) -> str:
     if isinstance(value, torch.Tensor):
         dtype = str(value.dtype).removeprefix("torch.")
         elements = value.detach().flatten()[:4].tolist()
+        shown = [f"{each:.6g}" if isinstance(each, float) else str(each) for each in elements]
         dots = ", ..." if value.numel() > 4 else ""
-        return f"{dtype}{list(value.shape)} [{', '.join(f'{each:.6g}' if isinstance(each, float) else str(each) for each in elements)}{dots}]"
+        return f"{dtype}{list(value.shape)} [{', '.join(shown)}{dots}]"
     if isinstance(value, tuple | list):
         inner = ", ".join(describe(item) for item in value[:4]) + (", ..." if len(value) > 4 else "")
         return f"({inner}{',' if len(value) == 1 else ''})" if isinstance(value, tuple) else f"[{inner}]"
@@ -131,7 +132,7 @@ def _compare_tensors(actual: torch.Tensor, expected: torch.Tensor, where: str, c
     equal = (mine == theirs) | (mine.isnan() & theirs.isnan())
     error = torch.where(equal, torch.zeros_like(error), error)
     allowed = atol + rtol * theirs.abs()
-    wrong = ~equal & ~(error <= allowed)
+    wrong = ~equal & ~((error <= allowed) & error.isfinite())
     if mine.dtype.is_floating_point and rtol == atol == 0:
         wrong |= torch.signbit(mine) != torch.signbit(theirs)
     _note_margin(context.margin, error, allowed, equal, dtype)

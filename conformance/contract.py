@@ -146,6 +146,12 @@ def shipped_clauses() -> tuple[Clause, ...]:
     return tuple(clauses)
 
 
+def suite_function(clause: Clause) -> tuple[Callable[..., None], tuple[str, ...]]:
+    """The function that states a shipped clause, and the names of its parameters."""
+    function = getattr(_suite_module(suites_path() / f"test_{clause.suite}.py"), clause.function)
+    return function, tuple(inspect.signature(function).parameters)
+
+
 def contract_digest() -> str:
     """SHA-256 over the ids, statements and levels of the shipped clauses: two reports with one digest agree on them."""
     digest = hashlib.sha256()
@@ -158,7 +164,8 @@ def _suite_module(path: Path) -> ModuleType:
     name = f"conformance._suites.{path.stem}"
     if name not in sys.modules:
         specification = importlib.util.spec_from_file_location(name, path)
-        assert specification is not None and specification.loader is not None
+        assert specification is not None
+        assert specification.loader is not None
         sys.modules[name] = module = importlib.util.module_from_spec(specification)
         specification.loader.exec_module(module)
     return sys.modules[name]

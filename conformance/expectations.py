@@ -15,6 +15,7 @@ from __future__ import annotations
 import dataclasses
 import fnmatch
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +68,10 @@ class Expectation:
 
 
 class Expectations:
-    """The expectations of a run; remembers which of them met a cell."""
+    """The expectations of a run."""
 
     def __init__(self, entries: tuple[Expectation, ...]) -> None:
         self._entries = entries
-        self._met: set[Expectation] = set()
 
     @classmethod
     def read(cls, path: Path) -> Expectations:
@@ -94,7 +94,6 @@ class Expectations:
         verdict = Verdict(row["verdict"])
         if entry is None or not (verdict.is_breach or verdict is Verdict.PASS):
             return row
-        self._met.add(entry)
         found = f"{row['verdict']}{' in ' + row['phase'] if row['phase'] else ''}"
         wanted = f"{entry.verdict}{' in ' + entry.phase if entry.phase else ''}"
         if verdict is Verdict.PASS:
@@ -112,10 +111,11 @@ class Expectations:
             "expectation": dataclasses.asdict(entry) | {"found": row["verdict"]},
         }
 
-    def unmet(self) -> list[str]:
-        """A sentence for each entry that met no cell of the run."""
+    def unmet(self, rows: Iterable[dict[str, Any]]) -> list[str]:
+        """A sentence for each entry that was held against none of these cells."""
+        met = [row["expectation"] for row in rows if "expectation" in row]
         return [
             f"an expectation matches no cell of this run: clause {entry.clause!r}, case {entry.case!r} ({entry.reason})"
             for entry in self._entries
-            if entry not in self._met
+            if not any(dataclasses.asdict(entry).items() <= each.items() for each in met)
         ]

@@ -21,7 +21,7 @@ from conformance.verdict import Verdict
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Cell:
-    """Clause × backend × case × runtime × host state × target state: one pytest item.
+    """A clause, backend, case, runtime, host state and target state: one pytest item.
 
     ``decided`` is the verdict of a cell that needs no run, and ``why`` its reason.
     """
@@ -106,7 +106,7 @@ def _cell(
         for role, state in (("host", host), ("target", target)):
             if state is not None and description.environment(state) is None:
                 decided = Verdict.NOT_EXERCISED
-                why = f"the backend's class gives no way to reach {state.value} on the {role} (attribute {state.attribute!r})"
+                why = f"the backend's class gives no way to reach {state.value} on the {role} ({state.attribute!r})"
                 break
     name = case.name if case else ""
     return Cell(clause, description.source.name, name, runtime, host, target, decided, why)

@@ -34,10 +34,10 @@ class PluginError(Exception):
     """An author's class is not what the harness can use; the text says what was expected and found."""
 
 
-def installed_sources() -> tuple[Source, ...]:
+def installed_sources(group: str = ENTRY_POINT_GROUP) -> tuple[Source, ...]:
     """Every entry point of the group, by name; importing none of them."""
     found: dict[str, Source] = {}
-    for point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
+    for point in importlib.metadata.entry_points(group=group):
         distribution = point.dist
         found.setdefault(
             point.name,
@@ -54,7 +54,8 @@ def installed_sources() -> tuple[Source, ...]:
 def load_backend(subject: dict[str, Any]) -> Backend:
     """The backend of a source, as ``dataclasses.asdict`` gives it. Imports the author's module.
 
-    Raises PluginError for a class with a wrong attribute, and whatever importing the author's module raises.
+    Raises PluginError for what is no backend, and whatever importing the author's module raises. The attributes of the
+    class are not looked at: :func:`check` does that, once a run.
     """
     if subject["library"]:
         library_class = type("LibraryBackend", (TorchScriptBackend,), {"libraries": (subject["library"],)})
@@ -63,17 +64,27 @@ def load_backend(subject: dict[str, Any]) -> Backend:
         backend = _instantiate(subject["value"])
     if not backend.name:
         backend.name = subject["name"]
-    problems = problems_of(backend)
-    if problems:
-        raise PluginError(f"{subject['value'] or subject['library']}: " + "; ".join(problems))
     return backend
 
 
-def _instantiate(value: str) -> Backend:
+def check(backend: Backend) -> None:
+    """Raise PluginError, with everything that is wrong, unless the attributes of an author's class have their types."""
+    problems = problems_of(backend)
+    if problems:
+        raise PluginError(f"{type(backend).__module__}:{type(backend).__qualname__}: " + "; ".join(problems))
+
+
+def resolve(value: str) -> Any:
+    """What an entry point's ``module:attribute`` refers to. Imports the module."""
     module_name, _, attribute = value.partition(":")
     target: Any = importlib.import_module(module_name)
     for part in attribute.split("."):
         target = getattr(target, part)
+    return target
+
+
+def _instantiate(value: str) -> Backend:
+    target = resolve(value)
     backend = target() if isinstance(target, type) else target
     if not isinstance(backend, Backend):
         raise PluginError(
@@ -98,7 +109,7 @@ def problems_of(backend: Backend) -> list[str]:
         value = getattr(backend, attribute)
         expect(attribute, "a conformance.Environment or None", value is None or isinstance(value, Environment))
     try:
-        tolerances = dict(backend.tolerances)
+        tolerances: dict[str, Any] = dict(backend.tolerances)
     except (TypeError, ValueError):
         tolerances = {"": None}
     expect(

@@ -74,10 +74,10 @@ def outcome_of(error: BaseException | None, phase: str) -> Outcome:
             return Outcome(Verdict.NOT_EXERCISED, message=str(error))
         case SubjectError():
             details = {"type": error.type, "text": error.text, "stack": error.stack, "stderr": error.stderr}
-            return Outcome(Verdict.FAIL, error.phase, _one_line(str(error)), details)
+            return Outcome(Verdict.FAIL, error.phase, f"{error.type}: {_gist(error.text)}", details)
         case DeviceDied():
-            details = {"signal": error.signal, "exit_code": error.exit_code, **_left_behind(error)}
-            return Outcome(Verdict.CRASH, error.phase, str(error), details)
+            ended = {"signal": error.signal, "exit_code": error.exit_code}
+            return Outcome(Verdict.CRASH, error.phase, str(error), ended | _left_behind(error))
         case DeviceTimeout():
             return Outcome(Verdict.TIMEOUT, error.phase, str(error), _left_behind(error))
         case DeviceFlooded():
@@ -93,6 +93,14 @@ def outcome_of(error: BaseException | None, phase: str) -> Outcome:
 
 def _left_behind(error: DeviceDied | DeviceTimeout | DeviceFlooded) -> dict[str, Any]:
     return {"stack": error.stack, "stdout": error.stdout, "stderr": error.stderr}
+
+
+def _gist(text: str) -> str:
+    """What an exception says, without the traceback that TorchScript puts around it: its last line then."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if lines and "Traceback of TorchScript" in text and "<--- HERE" not in lines[-1]:
+        return lines[-1][:500]
+    return _one_line(text)
 
 
 def _one_line(text: str) -> str:

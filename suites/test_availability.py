@@ -100,7 +100,7 @@ def test_impossible(host, case):
     control=Control.NONE,
 )
 def test_impossible_target(host, target, case):
-    """A target that claims to be available can execute what it compiles: compile without execute is not possible there."""
+    """A target that claims to be available can execute what it compiles: no compile without execute there."""
     claims = target.claims_directly()
     artifact = host.save(host.lower(case))
     if not claims:

@@ -71,7 +71,7 @@ def test_several_methods(host, target, case):
 def test_info(host, target, case):
     """The info strings of bundled inputs survive."""
     lowered = host.lower(case)
-    info = ["measured at noon", "größe: 2×3"]
+    info = ["measured at noon", "größe: 2 by 3"]
     host.bundle(lowered, samples_of(case), info=info)
     loaded = target.load(host.save(lowered))
     found = target.read_bundle(loaded, list(case.methods))["functions_and_info"]
@@ -148,7 +148,7 @@ def test_bundled_after_loading(host, target, bench, case):
 
 @clause("bundled.by-cloning", source=SOURCE, level=Level.REPORTED, control=Control.NONE)
 def test_bundled_by_cloning(host, target, case):
-    """bundle_inputs, which clones the module, works on a lowered module too (PyTorch cannot clone one: see the reason)."""
+    """bundle_inputs, which clones the module, works on a lowered module too (where PyTorch can clone one)."""
     lowered = host.lower(case)
     samples = samples_of(case)["forward"]
     try:

@@ -69,13 +69,15 @@ class Raising(torch.nn.Module):
     samples=lambda make: {"forward": [(make.floats(3),), (make.floats(3),)]},
 )
 class MutableState(torch.nn.Module):
+    """Writes an attribute at every call; the result depends on this call alone, so that calls can be repeated."""
+
     def __init__(self) -> None:
         super().__init__()
-        self.calls = 0
+        self.last = torch.zeros(1)
 
     def forward(self, x: Tensor) -> Tensor:
-        self.calls = self.calls + 1
-        return x + self.calls
+        self.last = x + 1.0
+        return self.last - x
 
 
 @register_case(

@@ -126,7 +126,7 @@ class IntegerResult(torch.nn.Module):
 class NestedValues(torch.nn.Module):
     def forward(self, xs: List[Tensor], named: Dict[str, Tensor]) -> Tuple[List[Tensor], Dict[str, Tensor]]:  # noqa: UP006
         first = xs[0] * named["scale"]
-        return [xs[1], first], {"first": first, "last": xs[-1] * 2.0}
+        return [xs[1] * 3.0, first], {"first": first, "last": xs[-1] * 2.0}
 
 
 @register_case(

@@ -120,9 +120,9 @@ class Child:
             if message is not None:
                 self._data.clear()
                 return message  # type: ignore[no-any-return]
-            status = self._zygote.status_of(self._pid)
-            if status is not None and not self._drain():
-                self._died(phase, status)
+            end = self._zygote.end_of(self._pid)
+            if end is not None and not self._drain():
+                self._died(phase, *end)
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 self._time_out(phase, seconds)
@@ -148,19 +148,12 @@ class Child:
     def _closed(self, phase: str) -> None:
         """The other end is closed: the process is ending, or has closed a descriptor that is not its own."""
         patience = time.monotonic() + _GRACE_SECONDS
-        while (status := self._zygote.status_of(self._pid)) is None and time.monotonic() < patience:
+        while (end := self._zygote.end_of(self._pid)) is None and time.monotonic() < patience:
             self._zygote.read_notices(wait=_POLL_SECONDS)
-        self._died(phase, -signal.SIGKILL if status is None else status)
+        self._died(phase, *(end or (-signal.SIGKILL, 0)))
 
-    def _died(self, phase: str, status: int) -> None:
-        self._end_with(DeviceDied(phase, status, left_processes=self._group_lives()))
-
-    def _group_lives(self) -> bool:
-        try:
-            os.killpg(self._pid, 0)
-        except (ProcessLookupError, PermissionError):
-            return False
-        return True
+    def _died(self, phase: str, status: int, left: int) -> None:
+        self._end_with(DeviceDied(phase, status, left_processes=left > 0))
 
     def _time_out(self, phase: str, seconds: float) -> None:
         from conformance.devices._serve import STACK_SIGNAL

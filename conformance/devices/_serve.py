@@ -46,7 +46,7 @@ def _settle(descriptors: dict[str, int], environment: dict[str, str | None], lim
     devnull = os.open(os.devnull, os.O_RDONLY)
     os.dup2(devnull, 0)
     os.close(devnull)
-    sys.stdin = open(0, closefd=False)  # noqa: SIM115  (for the life of the process)
+    sys.stdin = open(0, closefd=False)
     for name, value in environment.items():
         if value is None:
             os.environ.pop(name, None)

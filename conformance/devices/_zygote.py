@@ -3,16 +3,23 @@
 Started as a program of its own (never forked from pytest: a thread pool that an operator has started there would hang
 its children). Requests are lines of JSON on a Unix socket, the child's descriptors come with them; the zygote answers
 with the child's process id, and later tells how each child ended.
+
+One child is always forked ahead, a *spare* that waits for its request: forking takes some milliseconds, which pass
+while the device before it is at work.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import select
 import signal
 import socket
 import sys
+import warnings
+from pathlib import Path
 from typing import Any
 
 #: What every process of a run has, whatever the user's shell says: the warning of an unavailable backend must not be
@@ -29,36 +36,58 @@ def main(control_descriptor: int) -> None:
     (hello, _) = lines.read() or ({}, [])
     sys.path[:] = hello["path"]
     _import_everything()
+    _adopt_orphans()
     wakeup, wakeup_writer = os.pipe()
     for descriptor in (wakeup, wakeup_writer):
         os.set_blocking(descriptor, False)
     signal.set_wakeup_fd(wakeup_writer)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    inherited = [control.fileno(), wakeup, wakeup_writer]
+    spare = _Spare(inherited)
+    devices = {spare.pid}
     _tell(control, {"ready": True})
     while True:
-        readable, _, _ = select.select([control, wakeup], [], [])
+        readable, _, _ = select.select([control.fileno(), wakeup], [], [])
         if wakeup in readable:
             os.read(wakeup, 4096)
-            _reap(control)
-        if control in readable:
+            _reap(control, devices)
+        if control.fileno() in readable:
             request = lines.read()
             if request is None:
                 return
-            message, descriptors = request
-            pid = os.fork()
-            if pid == 0:
-                control.close()
-                os.close(wakeup)
-                os.close(wakeup_writer)
-                _become_device(message, descriptors)
-            try:
-                os.setpgid(pid, pid)
-            except OSError:
-                pass  # the child was faster, or is gone already
-            for descriptor in descriptors:
+            spare.become_device(*request)
+            _tell(control, {"forked": spare.pid})
+            spare = _Spare(inherited)
+            devices.add(spare.pid)
+
+
+class _Spare:
+    """A child that was forked ahead, and waits to be told what device it is."""
+
+    def __init__(self, inherited: list[int]) -> None:
+        self._connection, theirs = socket.socketpair()
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._connection.close()
+            for descriptor in inherited:
                 os.close(descriptor)
-            _tell(control, {"forked": pid})
+            request = _Lines(theirs).read()
+            if request is None:
+                os._exit(0)  # the zygote has ended
+            theirs.close()
+            _become_device(*request)
+        theirs.close()
+        with contextlib.suppress(OSError):  # the child is faster, or is gone already
+            os.setpgid(self.pid, self.pid)
+
+    def become_device(self, message: dict[str, Any], descriptors: list[int]) -> None:
+        """Hand the request on, with its descriptors."""
+        with contextlib.suppress(BrokenPipeError):  # it was killed: whoever waits for it will hear of its end
+            socket.send_fds(self._connection, [_line(message)], descriptors)
+        self._connection.close()
+        for descriptor in descriptors:
+            os.close(descriptor)
 
 
 def _import_everything() -> None:
@@ -81,10 +110,23 @@ def _import_everything() -> None:
 
 
 def _warm_the_jit(torch: Any) -> None:
-    """Make the JIT load its tables of schemas and gradients, 25 ms that every child would pay: look up a dictionary."""
+    """Let PyTorch read what every child would have to: schemas, gradients, the sources of the corpus. Runs no operator.
+
+    A dictionary is looked up, which makes the JIT load its tables (25 ms); the models of the corpus are scripted on the
+    meta device, where nothing is computed (10 ms a model); one is saved and loaded (3 ms).
+    """
+    from conformance.cases import case_named, corpus
+
     unit = torch.jit.CompilationUnit("def look_up(table: Dict[str, int]) -> int:\n    return table['key']\n")
     for _ in range(2):
         unit.look_up({"key": 1})
+    with warnings.catch_warnings(), torch.device("meta"):
+        warnings.simplefilter("ignore")
+        for case in corpus():
+            torch.jit.script(case.module_class().eval())
+        plain = torch.jit.script(case_named("add").module_class().eval())
+        torch.jit.load(io.BytesIO(plain.save_to_buffer()))
+        torch.jit.mobile._load_for_lite_interpreter(io.BytesIO(plain._save_to_buffer_for_lite_interpreter()))
 
 
 def _become_device(message: dict[str, Any], descriptors: list[int]) -> None:
@@ -107,7 +149,17 @@ def _become_device(message: dict[str, Any], descriptors: list[int]) -> None:
     os._exit(status)
 
 
-def _reap(control: socket.socket) -> None:
+def _adopt_orphans() -> None:
+    """Become the parent of what a device leaves behind, wherever it hid (setsid): it can be found and ended then."""
+    import ctypes
+
+    set_child_subreaper = 36
+    with contextlib.suppress(OSError, AttributeError):  # not Linux: process groups remain
+        ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0)
+
+
+def _reap(control: socket.socket, devices: set[int]) -> None:
+    """Tell of each device that ended, and how many processes it left behind; these are killed."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -115,11 +167,32 @@ def _reap(control: socket.socket) -> None:
             return
         if pid == 0:
             return
-        _tell(control, {"exited": pid, "status": os.waitstatus_to_exitcode(status)})
+        if pid in devices:
+            devices.remove(pid)
+            left = [child for child in _children() if child not in devices]
+            for child in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+            _tell(control, {"exited": pid, "status": os.waitstatus_to_exitcode(status), "left": len(left)})
+
+
+def _children() -> list[int]:
+    """The living children of this process; none where the system does not tell."""
+    found = []
+    with contextlib.suppress(OSError):
+        for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
+            state = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
+            if state != "Z":
+                found.append(int(child))
+    return found
 
 
 def _tell(control: socket.socket, message: dict[str, Any]) -> None:
-    control.sendall(json.dumps(message).encode() + b"\n")
+    control.sendall(_line(message))
+
+
+def _line(message: dict[str, Any]) -> bytes:
+    return json.dumps(message).encode() + b"\n"
 
 
 class _Lines:

@@ -24,7 +24,7 @@ class Zygote:
         self.control, theirs = socket.socketpair()
         self._data = b""
         self._ready = False
-        self._statuses: dict[int, int] = {}
+        self._ended: dict[int, tuple[int, int]] = {}
         self._forked: list[int] = []
         with theirs:
             program = Path(__file__).with_name("_zygote.py")
@@ -43,13 +43,16 @@ class Zygote:
         self._await(lambda: bool(self._forked))
         return self._forked.pop()
 
-    def status_of(self, pid: int) -> int | None:
-        """The exit status of a child (negative: the signal that ended it), or None while it lives."""
-        return self._statuses.get(pid)
+    def end_of(self, pid: int) -> tuple[int, int] | None:
+        """The exit status of a child (negative: the signal that ended it) and how many processes it left behind.
+
+        None while it lives.
+        """
+        return self._ended.get(pid)
 
     def forget(self, pid: int) -> None:
         """The child is of no more interest."""
-        self._statuses.pop(pid, None)
+        self._ended.pop(pid, None)
 
     def read_notices(self, wait: float = 0.0) -> None:
         """Take what the zygote has to tell, waiting ``wait`` seconds for it. HarnessError when it is gone."""
@@ -79,7 +82,7 @@ class Zygote:
         elif "forked" in notice:
             self._forked.append(notice["forked"])
         else:
-            self._statuses[notice["exited"]] = notice["status"]
+            self._ended[notice["exited"]] = (notice["status"], notice["left"])
 
     def _await(self, condition: Any) -> None:
         while not condition():

@@ -7,7 +7,6 @@ the standard library only; what costs time is imported when an option asks for i
 from __future__ import annotations
 
 from collections.abc import Generator
-from pathlib import Path
 
 import pytest
 
@@ -104,7 +103,6 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Load the rest of the plugin when a backend is chosen."""
-    config.addinivalue_line("markers", "clause(id): the clause of the contract that a test states (set by the harness)")
     if config.option.list_backends or not (config.option.conformance_backend or config.option.conformance_library):
         return
     from conformance.pytest_plugin._start import start
@@ -112,11 +110,11 @@ def pytest_configure(config: pytest.Config) -> None:
     start(config)
 
 
-def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> None:
-    """Explain what is missing when the suites are collected and no backend is chosen."""
-    if parent.config.pluginmanager.has_plugin("conformance-runner") or not module_path.name.startswith("test_"):
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Explain what is missing when clauses are collected and no backend is chosen."""
+    if config.pluginmanager.has_plugin("conformance-runner"):
         return
-    if module_path.parent.name == "suites" and (module_path.parent / "test_save_load.py").is_file():
+    if any(hasattr(getattr(item, "function", None), "__clause__") for item in items):
         raise pytest.UsageError(
             "the conformance suites need a backend: pytest --backend=NAME (pytest --list-backends shows what there is)"
         )

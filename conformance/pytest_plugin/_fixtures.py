@@ -15,7 +15,8 @@ from conformance.toolchains.torchscript.face import PreparedCase, TorchScriptDev
 @pytest.fixture
 def bench(request: pytest.FixtureRequest) -> Bench:
     """The devices of the cell, for a clause that needs more of them than a host and a target."""
-    return request.node.stash[BENCH]
+    current: Bench = request.node.stash[BENCH]
+    return current
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from conformance.registry import Source
 
 def list_backends(config: pytest.Config) -> int:
     """Print every backend that can be chosen, and whether it can be used here. Returns the exit code."""
-    from conformance.report.terminal import backends_table
+    from conformance.report.terminal import backends_text
 
     pool = ZygotePool(limits_of(config))
     try:
@@ -30,8 +30,8 @@ def list_backends(config: pytest.Config) -> int:
     if not found:
         print("No backend is installed: none has an entry point in the group 'conformance_backends'.")
         return 0
-    rows = [(each.source.name, _toolchain(each), _distribution(each.source), each.problem or "yes") for each in found]
-    print(backends_table(rows, shutil.get_terminal_size().columns))
+    rows = [(each.source.name, _toolchain(each), _distribution(each.source), each.problem) for each in found]
+    print(backends_text(rows, shutil.get_terminal_size().columns))
     return 0
 
 

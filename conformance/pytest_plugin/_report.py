@@ -11,11 +11,11 @@ import pytest
 
 import conformance
 from conformance.catalogue import Description
-from conformance.contract import clause_of
+from conformance.contract import Clause, clause_of, shipped_clauses
 from conformance.expectations import Expectations
 from conformance.plan import Cell, cells_of
 from conformance.pytest_plugin import EXIT_HARNESS_ERROR, EXIT_INCOMPLETE
-from conformance.pytest_plugin._run import CELL, attach
+from conformance.pytest_plugin._run import CELL
 from conformance.report import ReportError, ReportFolder, RunFacts, build_report
 from conformance.report.terminal import summary_text
 from conformance.verdict import Verdict
@@ -53,16 +53,21 @@ class Reporter:
         self._descriptions = {each.source.name: each for each in descriptions}
         self._folders = folders
         self._expectations = expectations
-        #: Backend → the item's own name, ``suite::function[...]`` → cell; and the ids that were selected to run.
-        self._planned: dict[str, dict[str, Cell]] = {}
+        #: Backend → the item's own name, ``suite::function[...]`` → cell; and those names that were selected to run.
+        self._planned: dict[str, dict[str, Cell]] = {name: {} for name in folders}
         self._selected: set[str] = set()
         self._rows: dict[str, dict[str, dict[str, Any]]] = {name: {} for name in folders}
         self._reports: list[dict[str, Any]] = []
         self._lines: list[str] = []
         self._problems: list[str] = []
-        _be_quiet_about_failures(config)
+        self._plan(shipped_clauses())
 
     # What was planned.
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionstart(self) -> None:
+        """Leave the telling of failures to the summary at the end."""
+        _be_quiet_about_failures(self._config)
 
     def pytest_report_header(self) -> list[str]:
         """What is being certified, and the seed that reproduces it."""
@@ -81,31 +86,25 @@ class Reporter:
 
     pytest_configure_node = pytest.hookimpl(optionalhook=True)(pytest_configure_node)
 
-    @pytest.hookimpl(trylast=True)
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Plan the clauses of other suites than the shipped ones, before any is deselected."""
+        modules = dict.fromkeys(item.module for item in items if isinstance(item, pytest.Function))
+        self._plan(clause for module in modules for value in vars(module).values() if (clause := clause_of(value)))
+
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note what was selected, where the items are in this process."""
-        for item in session.items:
-            cell = item.stash.get(CELL, None)
-            if cell is not None:
-                self._selected.add(_own_name(item.nodeid))
-        self._plan_suites(dict.fromkeys(item.module for item in session.items if isinstance(item, pytest.Function)))
+        self._selected |= {_own_name(item.nodeid) for item in session.items if CELL in item.stash}
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
         """Note what was selected, where the items are in the workers."""
         self._selected |= {_own_name(nodeid) for nodeid in ids}
 
-    def _plan_suites(self, modules: Iterable[Any]) -> None:
-        for module in modules:
-            for function in vars(module).values():
-                clause = clause_of(function)
-                if clause is not None:
-                    self._plan_clause(clause)
-
-    def _plan_clause(self, clause: Any) -> None:
-        for name, description in self._descriptions.items():
-            for cell in cells_of(clause, description):
-                self._planned.setdefault(name, {})[cell.key] = cell
+    def _plan(self, clauses: Iterable[Clause]) -> None:
+        for clause in clauses:
+            for name, description in self._descriptions.items():
+                self._planned[name].update((cell.key, cell) for cell in cells_of(clause, description))
 
     # What came back.
 
@@ -117,11 +116,7 @@ class Reporter:
             if report.failed:
                 self._broken(report)
             return
-        row = attached["row"]
-        changed = self._expectations.judge(row)
-        if changed is not row:
-            attach(report, changed, attached["backend"], "")
-        self._keep(attached["backend"], changed)
+        self._keep(attached["backend"], attached["row"])
 
     def _broken(self, report: pytest.TestReport) -> None:
         """A cell that did not come to a verdict: its set-up failed, or its worker died."""
@@ -148,17 +143,8 @@ class Reporter:
                 self._problems.append(str(error))
 
     def _cell_of(self, nodeid: str) -> Cell | None:
-        self._plan_shipped_if_none()
         name = _own_name(nodeid)
         return next((cells[name] for cells in self._planned.values() if name in cells), None)
-
-    def _plan_shipped_if_none(self) -> None:
-        """Under pytest-xdist no item is in this process: the plan comes from the contract itself."""
-        if not self._planned:
-            from conformance.contract import shipped_clauses
-
-            for clause in shipped_clauses():
-                self._plan_clause(clause)
 
     def pytest_report_teststatus(
         self, report: pytest.TestReport
@@ -177,10 +163,9 @@ class Reporter:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the reports and settle the exit code."""
-        self._plan_shipped_if_none()
         self._run = dataclasses.replace(self._run, seconds=time.monotonic() - self._began)
         for name, description in self._descriptions.items():
-            cells = self._planned.get(name, {})
+            cells = self._planned[name]
             chosen = [cell for own_name, cell in cells.items() if own_name in self._selected]
             report = build_report(self._run, description, chosen, len(cells) - len(chosen), self._rows[name])
             self._reports.append(report)
@@ -189,7 +174,8 @@ class Reporter:
                 self._lines.append(f"report: {path}")
             except ReportError as error:
                 self._problems.append(str(error))
-        self._problems += self._expectations.unmet()
+        rows = (row for report in self._reports for row in report["cells"])
+        self._problems += self._expectations.unmet(rows)
         session.exitstatus = self._exit_code(int(session.exitstatus))
 
     def _exit_code(self, status: int) -> int:
@@ -235,8 +221,8 @@ def _own_name(nodeid: str) -> str:
 
 def _be_quiet_about_failures(config: pytest.Config) -> None:
     """The summary tells each failure once; pytest's own sections would tell it twice more. ``--tb`` and ``-r`` win."""
-    options = config.option
-    if options.verbose <= 0 and options.tbstyle == "auto":
-        options.tbstyle = "no"
-    if options.reportchars in ("fE", ""):
-        options.reportchars = "N"
+    if config.option.verbose <= 0 and config.option.tbstyle == "auto":
+        config.option.tbstyle = "no"
+    terminal: Any = config.pluginmanager.getplugin("terminalreporter")
+    if terminal is not None and "-r" not in " ".join(str(each)[:2] for each in config.invocation_params.args):
+        terminal.reportchars = ""

@@ -9,6 +9,7 @@ import pytest
 
 from conformance.bench import PARTS, Bench, Result, Workshop
 from conformance.contract import clause_of
+from conformance.expectations import Expectations
 from conformance.plan import Cell, cells_of
 from conformance.verdict import Verdict
 
@@ -23,9 +24,9 @@ _SKIPPED = {Verdict.UNSUPPORTED, Verdict.NOT_APPLICABLE, Verdict.NOT_EXERCISED}
 class Runner:
     """Turns clauses into items, one for each cell, and runs them on the workshop's devices."""
 
-    def __init__(self, config: pytest.Config, workshop: Workshop) -> None:
-        self._config = config
+    def __init__(self, workshop: Workshop, expectations: Expectations) -> None:
         self._workshop = workshop
+        self._expectations = expectations
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """One item for each cell of a clause and each backend."""
@@ -45,13 +46,13 @@ class Runner:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Tell each item its cell, and mark it so that ``-m`` can choose levels, suites and clauses."""
+        """Tell each item its cell, and mark it so that ``-m`` can choose a level."""
         for item in items:
             cell = getattr(item, "callspec", None) and item.callspec.params.get("cell")  # type: ignore[attr-defined]
             if isinstance(cell, Cell):
                 item.stash[CELL] = cell
                 item.add_marker(pytest.mark.clause(cell.clause.id))
-                item.keywords[cell.clause.level.value] = True
+                item.add_marker(cell.clause.level.value)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -82,7 +83,7 @@ class Runner:
         report = yield
         result = item.stash.get(RESULT, None)
         if result is not None and call.when == "call" and call.excinfo is None:
-            attach(report, result.as_row(), result.cell.backend, result.cell.clause.statement)
+            _attach(report, self._expectations.judge(result.as_row()), result.cell)
         return report
 
     def pytest_unconfigure(self) -> None:
@@ -90,20 +91,23 @@ class Runner:
         self._workshop.pool.close()
 
 
-def attach(report: pytest.TestReport, row: dict[str, Any], backend: str, statement: str) -> None:
+def _attach(report: pytest.TestReport, row: dict[str, Any], cell: Cell) -> None:
     """Make pytest's report say what a row of ours says."""
     verdict = Verdict(row["verdict"])
-    report.conformance = {"backend": backend, "row": row}  # type: ignore[attr-defined]
+    report.conformance = {"backend": cell.backend, "row": row}  # type: ignore[attr-defined]
     report.user_properties += [("clause", row["clause"]), ("verdict", verdict.value), ("phase", row["phase"])]
     if verdict.fails:
         report.outcome = "failed"
-        report.longrepr = failure_text(row, statement)
+        report.longrepr = _failure_text(row, cell.clause.statement)
     elif verdict in _SKIPPED:
         report.outcome = "skipped"
         report.longrepr = (row["id"], 0, f"{verdict.value}: {row['message']}")
+    elif verdict is Verdict.XFAIL:
+        report.outcome = "skipped"
+        report.wasxfail = row["message"]
 
 
-def failure_text(row: dict[str, Any], statement: str) -> str:
+def _failure_text(row: dict[str, Any], statement: str) -> str:
     """A failing cell, for a reader of pytest's own failure section."""
     phase = f" in {row['phase']}" if row["phase"] else ""
     parts = [f"{row['id']}: {row['verdict']}{phase}", statement, row["message"]]

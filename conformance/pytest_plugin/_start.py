@@ -15,19 +15,21 @@ from conformance.catalogue import Candidate, Description, SelectionError, select
 from conformance.contract import Level, suites_path
 from conformance.devices import Limits, ZygotePool
 from conformance.errors import HarnessError
+from conformance.expectations import Expectations, ExpectationsError
 
 _GIB = 2**30
 
 
 def start(config: pytest.Config) -> None:
     """Find the chosen backends and register what runs them. Raises UsageError for anything that was asked wrongly."""
+    _register_markers(config)
     pool = ZygotePool(limits_of(config))
     worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
     if worker_input is not None:
         message = worker_input["conformance"]
         config.args[:] = message["args"] or config.args
         descriptions = [Description.from_message(each) for each in message["descriptions"]]
-        _register_runner(config, pool, message["seed"], descriptions)
+        _register_runner(config, pool, message["seed"], descriptions, _expectations(config))
         return
     seed = _seed(config)
     expectations = _expectations(config)
@@ -41,7 +43,13 @@ def start(config: pytest.Config) -> None:
     descriptions = [candidate.description for candidate in chosen if candidate.description is not None]
     _choose_suites(config)
     _register_reporter(config, seed, descriptions, expectations)
-    _register_runner(config, pool, seed, descriptions)
+    _register_runner(config, pool, seed, descriptions, expectations)
+
+
+def _register_markers(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "clause(id): the clause of the contract that a test states")
+    for level in Level:
+        config.addinivalue_line("markers", f"{level.value}: cells of a clause of the level {level.value}")
 
 
 def limits_of(config: pytest.Config) -> Limits:
@@ -63,9 +71,7 @@ def _seed(config: pytest.Config) -> int:
         raise pytest.UsageError(f"--conformance-seed takes a whole number or 'random', found {text!r}") from None
 
 
-def _expectations(config: pytest.Config) -> Any:
-    from conformance.expectations import Expectations, ExpectationsError
-
+def _expectations(config: pytest.Config) -> Expectations:
     if not config.option.conformance_expectations:
         return Expectations(())
     try:
@@ -89,14 +95,16 @@ def _choose_suites(config: pytest.Config) -> None:
         config.args[:] = [str(suites_path())]
 
 
-def _register_runner(config: pytest.Config, pool: ZygotePool, seed: int, descriptions: list[Description]) -> None:
+def _register_runner(
+    config: pytest.Config, pool: ZygotePool, seed: int, descriptions: list[Description], expectations: Expectations
+) -> None:
     from conformance.bench import Workshop
     from conformance.pytest_plugin import _fixtures
     from conformance.pytest_plugin._run import Runner
 
     workshop = Workshop(pool, seed, {each.source.name: each for each in descriptions})
     config.pluginmanager.register(_fixtures, "conformance-fixtures")
-    config.pluginmanager.register(Runner(config, workshop), "conformance-runner")
+    config.pluginmanager.register(Runner(workshop, expectations), "conformance-runner")
 
 
 def _register_reporter(config: pytest.Config, seed: int, descriptions: list[Description], expectations: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tabulate import tabulate
@@ -26,13 +26,15 @@ _SHORT = {
     Verdict.LOST: "lost",
 }
 _FORMAT = "simple"
-#: Failures of one clause with the same phase and message are one row, with this many case names.
-_CASES_SHOWN = 3
+#: Columns of the behaviour tables are not made narrower than this.
+_NARROWEST = 14
+#: Failures of one clause with the same verdict and phase are told once, with this many of their cells by name.
+_CELLS_SHOWN = 3
 
 
 def summary_text(report: dict[str, Any], width: int, *, verbosity: int = 0) -> str:
     """The whole summary of one backend. ``verbosity``: below 0 only suites and level, above 0 every failing cell."""
-    parts = [_headline(report), _suites(report)]
+    parts = [textwrap.fill(_headline(report), width), _suites(report)]
     if verbosity >= 0:
         parts += [*_availability(report, width), _notes(report, width)]
     parts += [_failures(report, width, every=verbosity > 0), level_text(report, width)]
@@ -90,22 +92,26 @@ def _availability(report: dict[str, Any], width: int) -> Iterator[str]:
             groups.setdefault(repr(alike), []).append(row)
         if not groups:
             continue
-        names = [[_list_of(rows, key) for key in keys] for rows in groups.values()]
-        taken = sum(max(_longest_line(row[index]) for row in [*names, list(keys)]) + 2 for index in range(len(keys))) + 11
-        column = max(14, (width - taken) // 2)
-        body = [
-            [*name, _steps(rows[0]["expected"], column), _steps(rows[0]["observed"], column), rows[0]["verdict"]]
-            for name, rows in zip(names, groups.values(), strict=True)
-        ]
-        heading = f"Availability on the {role} (compile/execute)"
-        yield heading + "\n" + tabulate(body, headers=[*keys, "expected", "observed", "verdict"], tablefmt=_FORMAT)
+        table = _behaviour_table(groups.values(), keys, column := width // 2)
+        while column > _NARROWEST and max(map(len, table.splitlines())) > width:
+            table = _behaviour_table(groups.values(), keys, column := column - 1)
+        yield f"Availability on the {role} (compile/execute)\n{table}"
     unreached = sorted({row["message"] for row in report["cells"] if row["verdict"] == "NOT_EXERCISED"})
     if unreached:
         yield "\n".join(["Not exercised", *(_bullet(text, width) for text in unreached)])
 
 
-def _longest_line(text: str) -> int:
-    return max(map(len, text.splitlines()))
+def _behaviour_table(groups: Iterable[list[dict[str, Any]]], keys: Sequence[str], column: int) -> str:
+    body = [
+        [
+            *(_list_of(rows, key) for key in keys),
+            _steps(rows[0]["expected"], column),
+            _steps(rows[0]["observed"], column),
+            rows[0]["verdict"],
+        ]
+        for rows in groups
+    ]
+    return tabulate(body, headers=[*keys, "expected", "observed", "verdict"], tablefmt=_FORMAT)
 
 
 def _list_of(rows: Sequence[dict[str, Any]], key: str) -> str:
@@ -133,9 +139,9 @@ def _failures(report: dict[str, Any], width: int, *, every: bool) -> str:
         return ""
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in failing:
-        key = (row["clause"], row["verdict"], row["phase"], "" if every else row["message"])
+        key = (row["clause"], row["verdict"], row["phase"])
         groups.setdefault((*key, row["id"]) if every else key, []).append(row)
-    lines = [f"Failures ({len(failing)} cells)"]
+    lines = [f"Failures ({len(failing)} cell{'s' if len(failing) > 1 else ''})"]
     for rows in groups.values():
         lines += _failure(rows, width)
     return "\n".join(lines)
@@ -145,19 +151,22 @@ def _failure(rows: Sequence[dict[str, Any]], width: int) -> list[str]:
     first = rows[0]
     phase = f" in {first['phase']}" if first["phase"] else ""
     where = [row["id"][len(row["clause"]) :] for row in rows]
-    more = f" and {len(where) - _CASES_SHOWN} more" if len(where) > _CASES_SHOWN else ""
-    head = f"{first['clause']}: {first['verdict']}{phase} {' '.join(where[:_CASES_SHOWN])}{more}"
-    message = textwrap.shorten(first["message"], 4 * width)
+    more = f" and {len(where) - _CELLS_SHOWN} more" if len(where) > _CELLS_SHOWN else ""
+    head = f"{first['clause']}: {first['verdict']}{phase} {' '.join(where[:_CELLS_SHOWN])}{more}"
+    message = textwrap.shorten(first["message"], 3 * width)
     return [
         *textwrap.wrap(head, width, initial_indent="  ", subsequent_indent="      "),
         *textwrap.wrap(message, width, initial_indent="      ", subsequent_indent="      "),
     ]
 
 
-def backends_table(rows: Sequence[Sequence[str]], width: int) -> str:
-    """The table of ``--list-backends``: name, toolchain, distribution, usable or why not."""
-    headers = ["backend", "toolchain", "distribution", "usable here"]
-    widths = [max(len(str(row[index])) for row in [*rows, headers]) for index in range(3)]
-    last = max(20, width - sum(widths) - 6)
-    body = [[*row[:3], "\n".join(textwrap.wrap(row[3], last))] for row in rows]
-    return tabulate(body, headers=headers, tablefmt=_FORMAT)
+def backends_text(rows: Sequence[tuple[str, str, str, str]], width: int) -> str:
+    """What ``--list-backends`` prints for rows of name, toolchain, distribution, and why it is not usable, if so."""
+    headers = ("backend", "toolchain", "usable", "distribution")
+    taken = max(len(row[0]) for row in rows) + max(len(row[1]) for row in rows) + len("usable") + 8
+    body = [
+        (name, toolchain, "no" if problem else "yes", textwrap.fill(distribution, max(_NARROWEST, width - taken)))
+        for name, toolchain, distribution, problem in rows
+    ]
+    problems = [_bullet(f"{name} cannot be used here: {problem}", width) for name, _, _, problem in rows if problem]
+    return "\n".join([tabulate(body, headers=headers, tablefmt=_FORMAT), *(["", *problems] if problems else [])])

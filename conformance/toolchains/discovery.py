@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from conformance.backend import Backend, TorchScriptBackend
-from conformance.registry import PluginError, describe, load_backend
+from conformance.registry import PluginError, check, describe, load_backend, resolve
 from conformance.toolchains import Subject
 
 _BACKENDS = "__torch__.torch.classes.__backends__."
@@ -23,12 +23,13 @@ class Discovery:
         self._backend: Backend | None = None
 
     def call(self, verb: str, arguments: dict[str, Any]) -> Any:
-        """Answer ``register``, ``describe``, ``prepare``, ``load`` or ``release``."""
+        """Answer ``register``, ``describe``, ``prepare``, ``load``, ``saboteurs`` or ``release``."""
         verbs: dict[str, Callable[..., Any]] = {
             "register": lambda: None,
             "describe": self._describe,
             "prepare": self._prepare,
             "load": self._load,
+            "saboteurs": self._saboteurs,
             "release": lambda: None,
         }
         return verbs[verb](**arguments)
@@ -36,7 +37,9 @@ class Discovery:
     def _open(self) -> Backend:
         if self._backend is None:
             with Subject():
-                self._backend = load_backend(self._subject)
+                backend = load_backend(self._subject)
+                check(backend)
+            self._backend = backend
         return self._backend
 
     def _prepare(self) -> None:
@@ -48,6 +51,21 @@ class Discovery:
         backend = self._open()
         with Subject():
             return describe(backend)
+
+    def _saboteurs(self) -> list[dict[str, Any]]:
+        """The saboteurs of an entry point, which are no backend to be described but a sequence of them."""
+        with Subject():
+            return [
+                {
+                    "name": each.name,
+                    "value": each.value,
+                    "sabotage": each.sabotage,
+                    "caught_by": list(each.caught_by),
+                    "verdicts": list(each.verdicts),
+                    "phases": list(each.phases),
+                }
+                for each in resolve(self._subject["value"])
+            ]
 
     def _load(self) -> list[str]:
         """Load the backend; the names of all backends that are registered then and were not before."""
@@ -69,7 +87,7 @@ def open_session(subject: dict[str, Any] | None) -> Discovery:
 def _registered() -> set[str]:
     """The TorchScript backends that this process knows, seen by the classes that their libraries register."""
     names = set()
-    for schema in torch._C._jit_get_custom_class_schemas():
+    for schema in torch._C._jit_get_custom_class_schemas():  # type: ignore[attr-defined]
         if schema.name == "__init__":
             type_name = schema.arguments[0].type.annotation_str
             if type_name.startswith(_BACKENDS):

@@ -45,8 +45,7 @@ def _save(module: Any, runtime: str, via: str, extra_files: dict[str, str], path
         torch.jit.save(module, str(path), _extra_files=extra_files)
         return path.read_bytes()
     if via == "bytes":
-        data = module.save_to_buffer(_extra_files=extra_files)
-        return data
+        return bytes(module.save_to_buffer(_extra_files=extra_files))
     buffer = io.BytesIO()
     torch.jit.save(module, buffer, _extra_files=extra_files)
     return buffer.getvalue()
@@ -169,7 +168,7 @@ def _full_name(name: str, overload: str) -> str:
 def load_many(session: Session, artifact: bytes, runtime: str, count: int) -> list[int]:
     """Load an artifact ``count`` times, dropping each; the resident memory after each quarter, in bytes."""
     readings = []
-    for quarter in range(4):
+    for _quarter in range(4):
         for _ in range(count // 4):
             with Subject():
                 if runtime == "lite":

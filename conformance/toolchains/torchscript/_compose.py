@@ -50,7 +50,7 @@ def embed(session: Session, children: list[int]) -> int:
 def lower_selectively(
     session: Session, cases: list[str], seeds: list[int], names: list[str], scripted: bool = True
 ) -> tuple[int, int]:
-    """A scripted parent of two cases, and the same parent after ``_jit_to_backend_selective`` of its children ``names``.
+    """A scripted parent of two cases, and the same after ``_jit_to_backend_selective`` of its children ``names``.
 
     With ``scripted`` false the parent is passed as it is, which is an error that PyTorch documents.
     """
@@ -71,7 +71,7 @@ def lower_selectively(
             return backend.lower(module, backend.compile_spec(case))
 
         subject = torch.jit.script(parent) if scripted else parent
-        lowered = torch._C._jit_to_backend_selective(subject, to_backend, names)
+        lowered = torch._C._jit_to_backend_selective(subject, to_backend, names)  # type: ignore[attr-defined]
         return session.keep(original), session.keep(lowered)
 
 

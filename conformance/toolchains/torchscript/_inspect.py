@@ -106,8 +106,8 @@ def bundle(session: Session, module: int, inputs: dict[str, list[bytes]], info: 
     """
     with Subject():
         target = session.module(module)
-        functions = {}
-        infos = {}
+        functions: dict[Any, Any] = {}
+        infos: dict[Any, list[str]] = {}
         for method, samples in inputs.items():
             attribute = getattr(target, method)
             functions[attribute] = [_inflatable(decode(sample), inflate) for sample in samples]
@@ -118,10 +118,17 @@ def bundle(session: Session, module: int, inputs: dict[str, list[bytes]], info: 
 
 
 def _inflatable(sample: tuple[Any, ...], inflate: str) -> tuple[Any, ...]:
-    if inflate == "none" or not isinstance(sample[0], torch.Tensor):
-        return sample
+    if inflate == "none":
+        return tuple(_bundleable(value) for value in sample)
     halved = bundled_inputs.InflatableArg(value=sample[0] / 2, fmt="{} * 2")
     return (halved, *sample[1:])
+
+
+def _bundleable(value: Any) -> Any:
+    """PyTorch wants the larger tensors to be bundled on purpose."""
+    if isinstance(value, torch.Tensor) and value.untyped_storage().nbytes() > value.element_size():
+        return bundled_inputs.bundle_large_tensor(value)
+    return value
 
 
 @verb

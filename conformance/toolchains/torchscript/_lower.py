@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import torch
@@ -46,10 +45,16 @@ def lower(session: Session, module: int, spec: bytes | None = None) -> int:
     scripted = session.get(module)
     if session.backend is None:
         with Subject():
-            return session.keep(copy.deepcopy(scripted.module))
+            return session.keep(clone_with_own_type(scripted.module))
     with Subject():
         method_compile_spec = session.backend.compile_spec(scripted.case) if spec is None else decode(spec)
         return session.keep(session.backend.lower(scripted.module, method_compile_spec))
+
+
+def clone_with_own_type(module: Any) -> Any:
+    """A copy of a scripted module whose type is its own, as a lowered module's is: methods added to it stay with it."""
+    clone = torch._C._hack_do_not_use_clone_module_with_class(module._c, [], [])  # type: ignore[attr-defined]
+    return torch.jit._recursive.wrap_cpp_module(clone)
 
 
 @verb
@@ -79,7 +84,7 @@ def lower_badly(session: Session, module: int, fault: str) -> None:
 def lower_unregistered(session: Session, module: int, name: str) -> None:
     """Try to lower to a name under which nothing is registered; returns only if nothing was raised."""
     with Subject():
-        torch._C._jit_to_backend(name, session.module(module), {"forward": ""})
+        torch._C._jit_to_backend(name, session.module(module), {"forward": ""})  # type: ignore[attr-defined]
 
 
 @verb

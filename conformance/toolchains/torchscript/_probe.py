@@ -6,7 +6,9 @@ Methods defined there later see them; so a throwaway lowering can be asked anyth
 
 from __future__ import annotations
 
+import functools
 import time
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -91,7 +93,7 @@ def claims_directly(session: Session) -> bool:
 
 
 @verb
-def measure(session: Session, lowered: int, method: str, inputs: bytes) -> dict[str, Any]:
+def measure(session: Session, lowered: int, method: str, inputs: bytes) -> dict[str, str | None]:
     """What the backend can do in this process, whatever it claims: compile, and execute.
 
     ``compile`` and ``execute`` are None when they worked, otherwise the text of the error. Where compile fails there
@@ -100,26 +102,24 @@ def measure(session: Session, lowered: int, method: str, inputs: bytes) -> dict[
     with Subject():
         inner = _probed(session, lowered)
         typed_inputs = list(decode(inputs))
-        found: dict[str, Any] = {"outputs": None}
+        found: dict[str, str | None] = {}
         found["compile"] = _error_of(inner.probe_compile)
         if found["compile"] is None:
-            attempts = [lambda: inner.probe_execute_compiled(method, typed_inputs)]
+            attempts = [functools.partial(inner.probe_execute_compiled, method, typed_inputs)]
         else:
             processed = inner.probe_processed()
             stand_ins = [processed]
             if isinstance(processed, dict) and method in processed:
                 stand_ins.append(processed[method])
-            attempts = [lambda handle=handle: inner.probe_execute(handle, typed_inputs) for handle in stand_ins]
+            attempts = [functools.partial(inner.probe_execute, handle, typed_inputs) for handle in stand_ins]
         for attempt in attempts:
-            outputs: list[Any] = []
-            found["execute"] = _error_of(lambda attempt=attempt, outputs=outputs: outputs.extend(attempt()))
+            found["execute"] = _error_of(attempt)
             if found["execute"] is None:
-                found["outputs"] = encode(outputs)
                 break
     return found
 
 
-def _error_of(attempt: Any) -> str | None:
+def _error_of(attempt: Callable[[], Any]) -> str | None:
     try:
         attempt()
     except Exception as error:

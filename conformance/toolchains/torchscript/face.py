@@ -215,8 +215,7 @@ class TorchScriptDevice(Device):
         found = self.call(
             "measure", phase="probe", lowered=lowered.number, method=call.method, inputs=encode(call.inputs)
         )
-        outputs = None if found["outputs"] is None else decode(found["outputs"])
-        return Ability(found["compile"], found["execute"], outputs)
+        return Ability(found["compile"], found["execute"])
 
     # Bundled inputs.
 
@@ -263,7 +262,6 @@ class Ability:
 
     compile_error: str | None
     execute_error: str | None
-    outputs: Any
 
     @property
     def state(self) -> str:

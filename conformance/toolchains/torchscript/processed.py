@@ -13,7 +13,7 @@ import pickle
 import random
 import struct
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from conformance.toolchains.torchscript.archive import records, rewritten
 
@@ -196,7 +196,9 @@ def _damaged_text(text: str, randomness: random.Random) -> tuple[str, str]:
 # Reading and writing the pickle.
 
 
-class _Reader(pickle._Unpickler):  # type: ignore[name-defined]  # the C one cannot be told what an instance is
+class _Reader(pickle._Unpickler):  # the C one cannot be told what an instance is
+    stack: list[Any]
+
     def find_class(self, module: str, name: str) -> _Global:
         return _Global(module, name)
 
@@ -216,8 +218,8 @@ class _Reader(pickle._Unpickler):  # type: ignore[name-defined]  # the C one can
         arguments = self.stack.pop()
         self.stack[-1] = _Reduced(self.stack[-1], arguments)
 
-    dispatch = {
-        **pickle._Unpickler.dispatch,  # type: ignore[attr-defined]
+    dispatch: ClassVar[dict[int, Any]] = {
+        **pickle._Unpickler.dispatch,
         pickle.NEWOBJ[0]: load_newobj,
         pickle.BUILD[0]: load_build,
         pickle.REDUCE[0]: load_reduce,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from conformance import Environment, Features, TorchScriptBackend, features
@@ -32,7 +33,7 @@ class ReferenceBackend(TorchScriptBackend):
 
         library_path()
 
-    @property
+    @functools.cached_property
     def libraries(self) -> tuple[str, ...]:  # type: ignore[override]
         """The library, which is compiled now if nothing was prepared."""
         from torch_conformance_reference.build import library_path

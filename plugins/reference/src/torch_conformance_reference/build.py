@@ -8,6 +8,7 @@ the folder that it lies in. So a stale library is never found, and nothing needs
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -20,8 +21,6 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-import filelock
-import platformdirs
 import torch
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -65,13 +64,18 @@ def _ahead_of_time_folder() -> Path:
 
 def _cache_folder() -> Path:
     override = os.environ.get("REFERENCE_BACKEND_CACHE")
-    return Path(override) if override else platformdirs.user_cache_path("torch-conformance-reference")
+    if override:
+        return Path(override)
+    import platformdirs
+
+    return platformdirs.user_cache_path("torch-conformance-reference")
 
 
 def _library_in(folder: Path) -> Path:
     return folder / _key() / _LIBRARY
 
 
+@functools.cache
 def _key() -> str:
     """What the library depends on, as the name of a folder."""
     parts = [torch.__version__, platform.system(), platform.machine(), *_compiler(), *_flags()]
@@ -126,6 +130,8 @@ def _build_once(library: Path) -> None:
 
     The operating system gives the lock back when its owner dies: a killed build leaves nothing to wait for.
     """
+    import filelock
+
     library.parent.mkdir(parents=True, exist_ok=True)
     lock = filelock.FileLock(library.with_suffix(".lock"), timeout=_LOCK_SECONDS)
     try:

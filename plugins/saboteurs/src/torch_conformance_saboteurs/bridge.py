@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import torch
 
@@ -83,3 +83,14 @@ def typed(value: Any, declared: torch._C.Type) -> Any:
 def opaque(value: object) -> Any:
     """A handle that is a Python object; ``execute`` gets that object, and it dies with its lowered module."""
     return load().Opaque(value)
+
+
+def spin(*, hold_gil: bool) -> NoReturn:
+    """Loop for ever in native code; with the GIL no thread of Python's gets a turn, nor any Python signal handler."""
+    load().spin(hold_gil)
+    raise AssertionError("unreachable")
+
+
+def throws_when_destroyed() -> object:
+    """An object whose native destructor throws, which ends the process by ``std::terminate``."""
+    return load().ThrowsWhenDestroyed()

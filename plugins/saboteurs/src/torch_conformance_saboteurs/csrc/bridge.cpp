@@ -10,8 +10,11 @@
 #include <torch/csrc/utils/pybind.h>
 #include <torch/custom_class.h>
 
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -251,6 +254,26 @@ void initialise(const PythonObject& factory, Stack& stack) {
   torch::jit::push(stack, IValue());
 }
 
+// For saboteurs that hang: it never returns, it never sleeps, and it holds the GIL unless told to let go of it.
+void spin(bool hold_gil) {
+  std::optional<py::gil_scoped_release> without_gil;
+  if (!hold_gil) {
+    without_gil.emplace();
+  }
+  for (volatile std::uint64_t turns = 0;; turns = turns + 1) {
+  }
+}
+
+// For saboteurs whose destructor throws, which a destructor in C++ must not: the process ends by std::terminate.
+struct ThrowsWhenDestroyed {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wterminate"
+  ~ThrowsWhenDestroyed() {
+    throw std::runtime_error("the device cannot be closed");
+  }
+#pragma GCC diagnostic pop
+};
+
 void define(const std::string& name, py::object factory, py::object preprocess_function) {
   const auto qualified_name = std::string("__torch__.torch.classes.") + kNamespace + "." + name;
   TORCH_CHECK(torch::getCustomClass(qualified_name) == nullptr,
@@ -305,5 +328,7 @@ PYBIND11_MODULE(_bridge, module) {
   py::class_<Opaque>(module, "Opaque")
       .def(py::init([](py::object value) { return Opaque{std::move(value)}; }))
       .def_readonly("value", &Opaque::value);
+  py::class_<ThrowsWhenDestroyed>(module, "ThrowsWhenDestroyed").def(py::init<>());
   module.def("define", &define);
+  module.def("spin", &spin);
 }

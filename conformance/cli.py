@@ -1,0 +1,105 @@
+"""``conformance``: what needs no test run."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+from conformance.contract import Clause, shipped_clauses
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit code: 0, or 2 for bad input."""
+    parser = argparse.ArgumentParser(
+        prog="conformance", description="The contract of PyTorch backends, and reports about it."
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands.add_parser("list", help="the backends that can be certified here (as pytest --list-backends)")
+    clauses = commands.add_parser("clauses", help="the clauses of the contract, one a line")
+    clauses.add_argument("--suite", help="only those of one suite")
+    explain = commands.add_parser("explain", help="one clause in full")
+    explain.add_argument("clause", help="its id, such as lowering.outputs")
+    show = commands.add_parser("show", help="a report as the tables that ended its run")
+    show.add_argument("report", type=Path, help="a report.json")
+    options = parser.parse_args(arguments)
+    if options.command == "list":
+        import pytest
+
+        return int(pytest.main(["--list-backends"]))
+    if options.command == "clauses":
+        return _list_clauses(options.suite)
+    if options.command == "explain":
+        return _explain(options.clause)
+    return _show(options.report)
+
+
+def _list_clauses(suite: str | None) -> int:
+    from tabulate import tabulate
+
+    clauses = shipped_clauses()
+    suites = list(dict.fromkeys(each.suite for each in clauses))
+    if suite is not None and suite not in suites:
+        return _refuse(f"there is no suite {suite!r}; the suites are {', '.join(suites)}")
+    rows = [(each.id, each.level.value, _statement(each)) for each in clauses if suite in (None, each.suite)]
+    taken = max(len(row[0]) for row in rows) + 10 + 4
+    width = max(30, shutil.get_terminal_size().columns - taken)
+    body = [(name, level, textwrap.fill(text, width)) for name, level, text in rows]
+    print(tabulate(body, headers=["clause", "level", "statement"], tablefmt="simple"))
+    return 0
+
+
+def _explain(clause_id: str) -> int:
+    known = {each.id: each for each in shipped_clauses()}
+    if clause_id not in known:
+        import difflib
+
+        close = difflib.get_close_matches(clause_id, known, n=3)
+        hint = f" Close to it: {', '.join(close)}." if close else ""
+        return _refuse(f"there is no clause {clause_id!r}.{hint} `conformance clauses` lists all {len(known)}.")
+    clause = known[clause_id]
+    width = shutil.get_terminal_size().columns
+    print(clause.id)
+    print(textwrap.fill(" ".join(clause.statement.split()), width, initial_indent="  ", subsequent_indent="  "))
+    facts = {
+        "level": clause.level.value,
+        "source": clause.source,
+        "suite": clause.suite,
+        "toolchain": clause.toolchain,
+        "cases": ", ".join(clause.cases) or "every case of the corpus",
+        "runtimes": ", ".join(clause.runtimes),
+        "host states": ", ".join(state.value for state in clause.hosts),
+        "target states": ", ".join(state.value for state in clause.targets) or "the host alone",
+        "control": clause.control.value,
+    }
+    for name, value in facts.items():
+        print(textwrap.fill(f"{name}: {value}", width, initial_indent="  ", subsequent_indent="    "))
+    return 0
+
+
+def _show(path: Path) -> int:
+    from conformance.report import ReportError, read_report
+    from conformance.report.terminal import summary_text
+
+    try:
+        report = read_report(path)
+    except ReportError as error:
+        return _refuse(str(error))
+    print(summary_text(report, shutil.get_terminal_size().columns))
+    return 0
+
+
+def _statement(clause: Clause) -> str:
+    return " ".join(clause.statement.split())
+
+
+def _refuse(text: str) -> int:
+    print(f"conformance: {text}", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

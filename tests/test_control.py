@@ -1,0 +1,56 @@
+"""The control: every clause that plain PyTorch can be asked about holds there, or no failure could be charged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from conformance.availability import Availability
+from conformance.bench import Bench, Workshop
+from conformance.catalogue import Description
+from conformance.contract import Control, shipped_clauses, suite_function
+from conformance.devices import Limits, ZygotePool
+from conformance.plan import Cell, cells_of
+from conformance.registry import Source
+from conformance.verdict import Verdict
+
+#: Cells in which plain PyTorch itself cannot do what the clause asks, and why.
+PYTORCHS_OWN = {
+    "lite.same-outputs[fork": "the mobile bytecode has no fork",
+}
+
+ANY_BACKEND = Description(
+    source=Source(name="none"),
+    name="none",
+    toolchain="torchscript",
+    missing_features={},
+    tolerances={},
+    states={state.value: {} for state in Availability},
+    lost=None,
+    files=(),
+)
+
+
+def controlled_cells() -> list[Cell]:
+    """The cells that a control is asked about; one state of availability stands for all."""
+    clauses = [each for each in shipped_clauses() if each.control is Control.SAME_CELL]
+    return [cell for each in clauses for cell in cells_of(each, ANY_BACKEND)]
+
+
+@pytest.fixture(scope="module")
+def workshop() -> Iterator[Workshop]:
+    pool = ZygotePool(Limits())
+    yield Workshop(pool, 0, {"none": ANY_BACKEND})
+    pool.close()
+
+
+@pytest.mark.parametrize("cell", controlled_cells(), ids=lambda cell: cell.id)
+def test_plain_pytorch_keeps_the_clause(workshop: Workshop, cell: Cell) -> None:
+    function, names = suite_function(cell.clause)
+    bench = Bench(workshop, cell, None)
+    outcome = bench.attempt(function, {name: bench.part(name) for name in names})
+    if any(cell.id.startswith(known) for known in PYTORCHS_OWN):
+        assert outcome.verdict is Verdict.FAIL, "PyTorch has learned this: take it off the list"
+    else:
+        assert outcome.verdict is Verdict.PASS, outcome.message

@@ -1,0 +1,134 @@
+"""The report: kept while the run goes on, whole at the end, the same however the run was spread, and readable."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Project, Run
+
+from conformance.cli import main
+from conformance.report import ReportError, read_report
+
+PART = "test_composition or test_availability"
+
+
+def test_two_workers_come_to_the_same_verdicts(shared_run: Callable[..., Run]) -> None:
+    alone = shared_run("--backend=reference", "-k", PART)
+    spread = shared_run("--backend=reference", "-k", PART, "-n", "2")
+    assert alone.exit_code == spread.exit_code == 0, spread.output
+    assert alone.verdicts("reference") == spread.verdicts("reference")
+    assert alone.report("reference")["plan"] == spread.report("reference")["plan"]
+    lines = (spread.folder / "conformance-report/reference/cells.jsonl").read_text().splitlines()
+    assert len(lines) == spread.report("reference")["plan"]["cells"]
+
+
+def test_the_tables_fit_eighty_columns_in_a_pipe(shared_run: Callable[..., Run]) -> None:
+    run = shared_run("--backend=reference", "-k", PART)
+    assert "\x1b[" not in run.output
+    ours = run.output[run.output.index("conformance of reference") :].splitlines()
+    too_wide = [line for line in ours if len(line) > 80]
+    assert not too_wide
+    for part in ("suite ", "Availability on the host", "Availability on the target", "expected", "observed"):
+        assert part in run.output
+
+
+def test_quiet_says_less_and_verbose_says_each_cell(project: Project) -> None:
+    quiet = project.run("--backend=reference", "-k", "test_stable", "-q")
+    assert "Availability on the host" not in quiet.output
+    assert "suite" in quiet.output
+    verbose = project.run("--backend=reference", "-k", "test_stable", "-v")
+    assert "test_stable[reference-add-full-yes/yes] PASS" in verbose.output
+
+
+def test_a_part_of_the_contract_reaches_no_level(shared_run: Callable[..., Run]) -> None:
+    run = shared_run("--backend=reference", "-k", PART)
+    certification = run.report("reference")["certification"]
+    assert certification["achieved"] is None
+    assert "were not selected for this run" in certification["missing"][0]
+
+
+def test_no_path_of_the_machine_is_in_a_report(shared_run: Callable[..., Run]) -> None:
+    run = shared_run("--backend=reference", "-k", PART)
+    text = json.dumps(run.report("reference"))
+    for path in (str(run.folder), str(Path.home()), os.path.dirname(json.__file__)):
+        assert path not in text
+
+
+def test_an_interrupted_run_keeps_what_it_had(project: Project) -> None:
+    process = subprocess.Popen(
+        project.command("--backend=reference"),
+        cwd=project.folder,
+        env=project.environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    kept = project.folder / "conformance-report/reference/cells.jsonl"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and (not kept.exists() or len(kept.read_text().splitlines()) < 5):
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    report = Run(process.returncode, output, project.folder).report("reference")
+    assert process.returncode == 10, output
+    assert "INCOMPLETE" in output
+    assert not report["run"]["complete"]
+    assert report["summary"]["verdicts"]["PASS"] >= 5
+    assert sum(report["summary"]["verdicts"].values()) == report["plan"]["cells"]
+
+
+def test_stopping_at_the_first_failure_is_incomplete(project: Project) -> None:
+    run = project.run("--backend=backend_with_compiler_demo", "-k", "lowering", "-x")
+    assert run.exit_code == 10, run.output
+    assert "INCOMPLETE" in run.output
+
+
+def test_a_folder_that_cannot_be_written_is_refused_at_once(project: Project) -> None:
+    project.write("taken", "a file")
+    run = project.run("--backend=reference", "--conformance-report=taken")
+    assert run.exit_code == 4
+    assert "the report cannot be written to taken" in run.output
+
+
+@pytest.mark.parametrize(
+    ("damage", "complaint"),
+    [
+        (lambda text: text[: len(text) // 2], "is not JSON (is it whole?)"),
+        (lambda text: "[]", "is not a torch-conformance report: at the top level"),
+        (lambda text: text.replace("report/1", "report/9"), "at format: 'torch-conformance-report/1' was expected"),
+        (lambda text: text.replace('"PASS"', '"FINE"'), "FINE"),
+        (lambda text: "[" * 100_000, "is not JSON"),
+        (lambda text: json.dumps({**json.loads(text), "cells": []}), "contradicts itself"),
+    ],
+    ids=["truncated", "another-type", "another-format", "unknown-verdict", "deep", "contradiction"],
+)
+def test_a_corrupt_report_gets_one_clear_error(
+    shared_run: Callable[..., Run],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    damage: Callable[[str], str],
+    complaint: str,
+) -> None:
+    run = shared_run("--backend=reference", "-k", PART)
+    path = tmp_path / "report.json"
+    path.write_text(damage((run.folder / "conformance-report/reference/report.json").read_text()))
+    with pytest.raises(ReportError) as error:
+        read_report(path)
+    assert complaint in str(error.value)
+    assert main(["show", str(path)]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert len(said.err.splitlines()) == 1
+
+
+def test_a_report_can_be_shown_again(shared_run: Callable[..., Run], capsys: pytest.CaptureFixture[str]) -> None:
+    run = shared_run("--backend=reference", "-k", PART)
+    assert main(["show", str(run.folder / "conformance-report/reference/report.json")]) == 0
+    assert "Availability on the host" in capsys.readouterr().out

@@ -1,0 +1,162 @@
+"""The parts that need no process: comparison, certification, plans, archives, features."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from conformance import Environment, Features, Tolerance, features
+from conformance.comparison import assert_close, assert_equal, comparing
+from conformance.contract import Level, shipped_clauses
+from conformance.errors import ConformanceFailure, DeviceDied, DeviceTimeout, HarnessError, SubjectError
+from conformance.report._certification import certification
+from conformance.values import decode, encode
+from conformance.verdict import NotApplicable, Verdict, outcome_of
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "complaint"),
+    [
+        (torch.ones(2), torch.ones(3), "expected shape"),
+        (torch.ones(2, dtype=torch.float64), torch.ones(2), "expected dtype torch.float32, found torch.float64"),
+        (
+            torch.tensor([1.0, 1.1]),
+            torch.ones(2),
+            "1 of 2 elements differ beyond rtol=1.3e-06, atol=1e-05; worst at [1]",
+        ),
+        (torch.tensor([0.0]), torch.tensor([math.nan]), "expected nan, found 0"),
+        (torch.tensor([math.inf]), torch.tensor([-math.inf]), "expected -inf, found inf"),
+        (torch.tensor([math.nan]), torch.tensor([1.0]), "expected 1, found nan"),
+        (torch.tensor([2**53 + 1]), torch.tensor([2**53]), "1 of 1 elements differ"),
+        (torch.ones(2), (torch.ones(2),), "expected a tuple of 1"),
+        ((1, 2), [1, 2], "expected a list of 2"),
+        (1.0, 1, "expected int 1, found float 1.0"),
+        (True, 1, "expected int 1, found bool True"),
+        ({"b": 1, "a": 2}, {"a": 2, "b": 1}, "expected a dict with the keys ['a', 'b']"),
+        (None, torch.ones(1), "found NoneType"),
+    ],
+)
+def test_what_differs_is_told(actual: Any, expected: Any, complaint: str) -> None:
+    with pytest.raises(ConformanceFailure) as failure:
+        assert_close(actual, expected, "f")
+    assert complaint in str(failure.value)
+
+
+def test_what_is_close_passes_and_its_margin_is_kept() -> None:
+    with comparing({}) as margin:
+        assert_close(torch.tensor([1.0 + 5e-6]), torch.ones(1), "f")
+        assert_close(torch.tensor([math.nan, math.inf]), torch.tensor([math.nan, math.inf]), "f")
+        assert_close(torch.empty(0, 3), torch.empty(0, 3), "f")
+    assert margin.comparisons == 3
+    assert 0.3 < margin.used < 0.6
+    with comparing({"float32": (0.5, 0.0)}):
+        assert_close(torch.tensor([1.4]), torch.ones(1), "f")
+    with pytest.raises(ConformanceFailure):
+        assert_equal(torch.tensor([1.0 + 1e-6]), torch.ones(1), "f")
+    with pytest.raises(ConformanceFailure):
+        assert_equal(torch.tensor([-0.0]), torch.tensor([0.0]), "f")
+
+
+def test_values_survive_the_way_between_processes() -> None:
+    shared = torch.randn(4, 6)
+    value = (shared[::2].t(), [shared, {"k": torch.tensor(1, dtype=torch.bfloat16)}], None, 2.5, "ü", True, 1 << 40)
+    back = decode(encode(value))
+    assert back[0].stride() == value[0].stride()
+    assert back[0].untyped_storage().data_ptr() == back[1][0].untyped_storage().data_ptr()
+    assert_equal(back, value, "value")
+
+
+@pytest.mark.parametrize(
+    ("error", "verdict", "phase", "message"),
+    [
+        (None, Verdict.PASS, "", ""),
+        (ConformanceFailure("wrong"), Verdict.FAIL, "run", "wrong"),
+        (SubjectError("load", "RuntimeError", (), "no"), Verdict.FAIL, "load", "RuntimeError: no"),
+        (DeviceDied("save", -11), Verdict.CRASH, "save", "the process killed by SIGSEGV during save"),
+        (DeviceDied("save", 0), Verdict.CRASH, "save", "the process exited with code 0 during save"),
+        (DeviceTimeout("lower", 2), Verdict.TIMEOUT, "lower", "lower did not come back within 2 s"),
+        (HarnessError("oops"), Verdict.HARNESS_ERROR, "run", "oops"),
+        (KeyError("oops"), Verdict.HARNESS_ERROR, "run", "KeyError: 'oops'"),
+        (NotApplicable("why"), Verdict.NOT_APPLICABLE, "", "why"),
+    ],
+)
+def test_every_end_has_its_verdict(error: BaseException | None, verdict: Verdict, phase: str, message: str) -> None:
+    outcome = outcome_of(error, "run")
+    assert (outcome.verdict, outcome.phase, outcome.message) == (verdict, phase, message)
+
+
+def row(clause: str, level: str, verdict: str, host: str = "yes/yes", target: str | None = "yes/yes") -> dict[str, Any]:
+    """The columns of a cell that a certificate looks at."""
+    return {"clause": clause, "level": level, "verdict": verdict, "host": host, "target": target}
+
+
+WHOLE = [row("a", "core", "PASS"), row("b", "mobile", "PASS"), row("b", "mobile", "PASS", "no/no", "no/no")]
+
+
+@pytest.mark.parametrize(
+    ("cells", "achieved", "missing"),
+    [
+        (WHOLE, "mobile", ""),
+        ([*WHOLE, row("c", "reported", "FAIL")], "mobile", ""),
+        ([*WHOLE, row("c", "mobile", "FAIL")], "core", "c: FAIL in 1 of 1 cells"),
+        ([*WHOLE, row("a", "core", "CRASH")], None, "a: CRASH in 1 of 2 cells"),
+        ([*WHOLE, row("a", "core", "LOST")], None, "a: LOST in 1 of 2 cells"),
+        ([*WHOLE, row("a", "core", "XFAIL")], None, "a: XFAIL in 1 of 2 cells"),
+        ([*WHOLE, row("a", "core", "HARNESS_ERROR")], None, "a: HARNESS_ERROR"),
+        ([*WHOLE, row("b", "mobile", "NOT_EXERCISED", "yes/no")], "mobile", ""),
+        (
+            [WHOLE[0], WHOLE[1], row("b", "mobile", "NOT_EXERCISED", "no/no", "no/no")],
+            "core",
+            "availability no/no on the host was not exercised",
+        ),
+    ],
+)
+def test_a_level_is_what_the_cells_show(cells: list[dict[str, Any]], achieved: str | None, missing: str) -> None:
+    found = certification(cells, None, deselected=0)
+    assert found["level"] == "mobile"
+    assert found["achieved"] == achieved
+    assert missing in " ".join(found["missing"])
+    assert bool(found["missing"]) == (achieved != "mobile")
+    assert found["excused"] == (missing == "a: XFAIL in 1 of 2 cells")
+
+
+def test_levels_include_those_before_them() -> None:
+    assert Level.MOBILE.includes(Level.CORE)
+    assert not Level.CORE.includes(Level.MOBILE)
+    assert not Level.COMPLETE.includes(Level.REPORTED)
+
+
+def test_the_contract_is_whole() -> None:
+    clauses = shipped_clauses()
+    ids = [each.id for each in clauses]
+    assert len(set(ids)) == len(ids)
+    floor = """
+        lowering.methods lowering.outputs lowering.original-untouched lowering.inputs-untouched lowering.output-types
+        lowering.spec-intact lowering.bad-spec lowering.unregistered lowering.registered-once lowering.refusal
+        lowering.twice lowering.preprocess-once lowering.deterministic lowering.weights lowering.delegated
+        composition.nested composition.selective composition.several composition.deepcopy
+        save-load.same-outputs save-load.spec save-load.again save-load.attributes save-load.extra-files
+        save-load.unknown-backend save-load.damaged save-load.older save-load.no-host-paths
+        lite.same-outputs lite.types lite.unknown-backend lite.damaged lite.again lite.operators lite.composition
+        availability.lost availability.regained availability.stable
+        bundled.after-lowering bundled.runs bundled.methods bundled.info bundled.inflatable bundled.unavailable
+        bundled.before-lowering
+    """
+    assert set(floor.split()) <= set(ids)
+    assert all("pytorch/pytorch#" in each.source for each in clauses)
+
+
+def test_what_an_author_writes_is_checked() -> None:
+    with pytest.raises(TypeError, match=r"takes a conformance\.features\.Feature, not str"):
+        Features.all().without("loops", "no")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="say why 'loops' is missing"):
+        Features.all().without(features.loops, " ")
+    with pytest.raises(ValueError, match=r"Tolerance\.rtol is a number from 0 to below 1"):
+        Tolerance(rtol=1.5, atol=0)
+    lacking = Features.none("too small").including(features.loops)
+    assert features.loops in lacking
+    assert features.fork not in lacking
+    assert dict(Environment(A="1", B=None)) == {"A": "1", "B": None}
