@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import dataclasses
 import re
@@ -12,9 +13,14 @@ import torch
 
 from conformance.cases import Call, case_named
 from conformance.comparison import assert_close, assert_equal, describe
-from conformance.errors import ConformanceFailure, DeviceDied, DeviceFlooded, DeviceTimeout, SubjectError
-from conformance.toolchains.torchscript.archive import records
-from conformance.toolchains.torchscript.face import Artifact, Module, PreparedCase, TorchScriptDevice
+from conformance.errors import DEVICE_ENDED, ConformanceFailure, DeviceDied, SubjectError
+from conformance.toolchains.torchscript.archive import records, underlined_lines
+from conformance.toolchains.torchscript.face import (
+    Artifact,
+    Module,
+    PreparedCase,
+    TorchScriptDevice,
+)
 
 __all__ = [
     "Refusal",
@@ -24,6 +30,7 @@ __all__ = [
     "assert_contiguous_like",
     "assert_equal",
     "assert_names",
+    "assert_requires_grad_like",
     "assert_same_signatures",
     "assert_types_like",
     "check",
@@ -34,7 +41,11 @@ __all__ = [
     "unmangled",
 ]
 
+#: The operators that every backend takes, and so none may refuse.
+_FLOOR = ("aten::add", "aten::sub", "prim::Constant")
+_OUT_OF_DATE = "it computes the right values, so the declaration in `features` is out of date"
 NOT_AVAILABLE = "Backend is not available."
+_BASE64 = re.compile(rb"[A-Za-z0-9+/]{24,}={0,2}")
 _OPERATOR = re.compile(r"\b(?:aten|prim|quantized)::\w+")
 
 
@@ -110,6 +121,13 @@ def assert_contiguous_like(actual: Any, expected: Any, where: str) -> None:
             )
 
 
+def assert_requires_grad_like(actual: Any, expected: Any, where: str) -> None:
+    """No tensor of ``actual`` requires grad where that of ``expected`` does not."""
+    for index, (mine, theirs) in enumerate(zip(_leaves(actual), _leaves(expected), strict=False)):
+        if isinstance(mine, torch.Tensor) and isinstance(theirs, torch.Tensor):
+            check(theirs.requires_grad or not mine.requires_grad, f"{where}, tensor {index}: requires grad")
+
+
 def assert_types_like(actual: Any, expected: Any, where: str) -> None:
     """The types of the two values agree, containers and their elements included."""
     mine, theirs = _shape_of_types(actual), _shape_of_types(expected)
@@ -119,16 +137,14 @@ def assert_types_like(actual: Any, expected: Any, where: str) -> None:
 def assert_clean_refusal(host: TorchScriptDevice, case: PreparedCase) -> None:
     """A model that needs an undeclared feature is refused, with an error that helps: see ``lowering.refusal``."""
     original = host.script(case)
-    operators = {name for method in case.methods for name in host.graph_of(original, method)["operators"]}
+    lines = _lines_of_operators(host, original, case)
     missing = sorted(feature.name for feature in case_named(case.name).features)
     try:
         lowered = host.lower(original)
     except SubjectError as error:
         if _shows_in_data(case):
             return
-        named = sorted(set(_OPERATOR.findall(error.text)) & operators)
-        check(bool(named), f"the refusal names no operator of the model: {error.text.strip():.300}")
-        check("<--- HERE" in error.text, f"the refusal shows no line of the model: {error.text.strip():.300}")
+        _assert_shows_the_operator(error.text, lines)
         return
     if _shows_in_data(case):
         _assert_refused_at_run(host, lowered, case)
@@ -137,20 +153,47 @@ def assert_clean_refusal(host: TorchScriptDevice, case: PreparedCase) -> None:
     raise ConformanceFailure(f"{case.name} (needs {', '.join(missing)}) was accepted at lowering: {verdict}")
 
 
+def _lines_of_operators(host: TorchScriptDevice, original: Module, case: PreparedCase) -> dict[str, set[str]]:
+    """The lines of the model's source in which each operator stands."""
+    lines: dict[str, set[str]] = {}
+    for method in case.methods:
+        for operator, places in host.graph_of(original, method)["lines"].items():
+            lines.setdefault(operator, set()).update(places)
+    return lines
+
+
+def _assert_shows_the_operator(text: str, lines: dict[str, set[str]]) -> None:
+    """The refusal names an operator of the model that it may refuse, and underlines a line in which that stands.
+
+    The operators of the floor may be refused only in a model that has no other.
+    """
+    refusable = set(lines) - set(_FLOOR) or set(lines)
+    named = sorted(refusable.intersection(_OPERATOR.findall(text)))
+    check(bool(named), f"the refusal names none of {sorted(refusable)}: {text.strip():.300}")
+    shown = set(underlined_lines(text))
+    check(bool(shown), f"the refusal shows no line of the model (<--- HERE): {text.strip():.300}")
+    # Nodes that PyTorch gives no position, such as prim::SetAttr, may show any line of the model.
+    wanted = set().union(*(lines[name] or set().union(*lines.values()) for name in named))
+    check(bool(shown & wanted), f"the refusal of {named} shows {sorted(shown)}, where {sorted(wanted)} was expected")
+
+
 def _shows_in_data(case: PreparedCase) -> bool:
     return all(feature.shows_at == "run" for feature in case_named(case.name).features)
 
 
 def _assert_refused_at_run(host: TorchScriptDevice, lowered: Any, case: PreparedCase) -> None:
+    refusals = 0
     for call in case.calls:
         try:
             result = host.run_call(lowered, call)[0]
         except SubjectError:
+            refusals += 1
             continue
         try:
             assert_close(result, call.expected, call.method)
         except ConformanceFailure as difference:
             raise ConformanceFailure(f"{case.name} is not refused but miscomputed: {difference}") from None
+    check(refusals > 0, f"{case.name} is refused nowhere: {_OUT_OF_DATE}")
 
 
 def _judge_accepted(host: TorchScriptDevice, lowered: Any, case: PreparedCase) -> str:
@@ -161,7 +204,7 @@ def _judge_accepted(host: TorchScriptDevice, lowered: Any, case: PreparedCase) -
         return f"it fails only at run, with {error}"
     except ConformanceFailure as difference:
         return f"and miscomputed: {difference}"
-    return "it computes the right values, so the declaration in `features` is out of date"
+    return _OUT_OF_DATE
 
 
 def outcome_of_damage(
@@ -176,7 +219,7 @@ def outcome_of_damage(
         result = target.run_call(target.load(artifact), call)[0]
     except SubjectError:
         return True
-    except (DeviceDied, DeviceTimeout, DeviceFlooded) as error:
+    except DEVICE_ENDED as error:
         error.context = f"processed module or archive with damage: {what}"
         raise
     if numbers:
@@ -187,6 +230,15 @@ def outcome_of_damage(
 def unmangled(qualified_name: str) -> str:
     """A type's name without the part by which TorchScript tells types of one name apart."""
     return re.sub(r"\.___torch_mangle_\d+", "", qualified_name)
+
+
+def _with_decodings(data: bytes) -> bytes:
+    """A record, and behind it what its long runs of base64 hold: backends pack their programs as text."""
+    decoded = []
+    for run in _BASE64.findall(data):
+        with contextlib.suppress(ValueError):
+            decoded.append(base64.b64decode(run[: len(run) // 4 * 4]))
+    return b"\n".join([data, *decoded])
 
 
 def assert_bundle(device: TorchScriptDevice, module: Module, samples: dict[str, list[tuple[Any, ...]]]) -> None:
@@ -212,7 +264,9 @@ def traces_of(identity: dict[str, Any], artifact: Artifact) -> dict[str, list[st
 
     Records with source positions for debugging are PyTorch's, and name the files of the model's own source.
     """
-    contents = {name: data for name, data in records(artifact.data).items() if not name.endswith(".debug_pkl")}
+    contents = {
+        name: _with_decodings(data) for name, data in records(artifact.data).items() if not name.endswith(".debug_pkl")
+    }
     number = re.compile(rb"(?<![0-9])%d(?![0-9])" % identity["pid"])
     folders = [folder.encode() for folder in identity["folders"]]
     return {

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from conformance.contract import Clause, shipped_clauses
+from conformance.report import write_atomically
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit code: 0, or 2 for bad input."""
+    """Run a command; returns the exit code: 0, 1 for a self-test that fails, or 2 for bad input."""
     parser = argparse.ArgumentParser(
         prog="conformance", description="The contract of PyTorch backends, and reports about it."
     )
@@ -25,7 +28,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     explain.add_argument("clause", help="its id, such as lowering.outputs")
     show = commands.add_parser("show", help="a report as the tables that ended its run")
     show.add_argument("report", type=Path, help="a report.json")
+    selftest = commands.add_parser("selftest", help="prove that the harness can fail: every saboteur must be caught")
+    selftest.add_argument("names", nargs="*", metavar="SABOTEUR", help="only these (default: all, and the controls)")
+    selftest.add_argument("-n", type=int, default=1, metavar="WORKERS", help="processes side by side (default: 1)")
+    selftest.add_argument("--seed", type=int, default=0, metavar="N", help="the seed of weights and inputs")
+    selftest.add_argument("--output", type=Path, metavar="DIR", help="write selftest.json and selftest.md there")
+    selftest.add_argument("--list", action="store_true", help="show the saboteurs and the clauses that must catch them")
+    selftest.add_argument("-q", "--quiet", action="store_true", help="no progress, only the result")
     options = parser.parse_args(arguments)
+    if options.command == "selftest":
+        return _selftest(options)
     if options.command == "list":
         import pytest
 
@@ -90,6 +102,40 @@ def _show(path: Path) -> int:
         return _refuse(str(error))
     print(summary_text(report, shutil.get_terminal_size().columns))
     return 0
+
+
+def _selftest(options: argparse.Namespace) -> int:
+    from conformance.catalogue import SelectionError
+    from conformance.report.selftest import matrix_markdown, result_text, saboteurs_text
+    from conformance.selftest import Selftest, remember, succeeded
+
+    if options.n < 1:
+        return _refuse(f"-n takes a number of processes, 1 or more; found {options.n}")
+    try:
+        selftest = Selftest(options.seed, options.n, options.names)
+        width = shutil.get_terminal_size().columns
+        if options.list:
+            print(saboteurs_text(selftest.saboteurs, width))
+            return 0
+        document = selftest.run((lambda line: None) if options.quiet else _say)
+    except SelectionError as error:
+        return _refuse(str(error))
+    print(result_text(document, width))
+    if not options.names:
+        remember(document)
+    if options.output:
+        options.output.mkdir(parents=True, exist_ok=True)
+        write_atomically(options.output / "selftest.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+        write_atomically(options.output / "selftest.md", matrix_markdown(document))
+    return 0 if succeeded(document) or (options.names and not _escaped(document)) else 1
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def _escaped(document: dict[str, Any]) -> bool:
+    return any(not row["caught"] for each in document["saboteurs"] for row in each["clauses"])
 
 
 def _statement(clause: Clause) -> str:

@@ -97,5 +97,27 @@ class DeviceFlooded(Exception):
         return _with(f"more than {self.limit // 2**20} MiB of output during {self.phase}", self.context)
 
 
+@dataclasses.dataclass
+class DeviceGarbled(Exception):
+    """What came back is no answer: bytes that are no message, or an answer to another request.
+
+    A process does that when it has written to descriptors that are not its own, or forked and lets both sides answer.
+    """
+
+    phase: str
+    what: str
+    stack: str = ""
+    stdout: str = ""
+    stderr: str = ""
+    context: str = ""
+
+    def __str__(self) -> str:
+        return _with(f"the process was heard saying what no device says during {self.phase}: {self.what}", self.context)
+
+
+#: Everything that a device can come to instead of answering.
+DEVICE_ENDED = (DeviceDied, DeviceTimeout, DeviceFlooded, DeviceGarbled)
+
+
 def _with(text: str, context: str) -> str:
     return f"{text} ({context})" if context else text

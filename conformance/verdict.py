@@ -11,6 +11,7 @@ from conformance.errors import (
     ConformanceFailure,
     DeviceDied,
     DeviceFlooded,
+    DeviceGarbled,
     DeviceTimeout,
     HarnessError,
     SubjectError,
@@ -80,7 +81,7 @@ def outcome_of(error: BaseException | None, phase: str) -> Outcome:
             return Outcome(Verdict.CRASH, error.phase, str(error), ended | _left_behind(error))
         case DeviceTimeout():
             return Outcome(Verdict.TIMEOUT, error.phase, str(error), _left_behind(error))
-        case DeviceFlooded():
+        case DeviceFlooded() | DeviceGarbled():
             return Outcome(Verdict.FAIL, error.phase, str(error), _left_behind(error))
         case ConformanceFailure() | AssertionError():
             return Outcome(Verdict.FAIL, phase, _one_line(str(error)), {"type": "assertion", "text": str(error)})
@@ -91,16 +92,17 @@ def outcome_of(error: BaseException | None, phase: str) -> Outcome:
             return Outcome(Verdict.HARNESS_ERROR, phase, _one_line(f"{type(error).__name__}: {error}"), {"text": text})
 
 
-def _left_behind(error: DeviceDied | DeviceTimeout | DeviceFlooded) -> dict[str, Any]:
+def _left_behind(error: DeviceDied | DeviceTimeout | DeviceFlooded | DeviceGarbled) -> dict[str, Any]:
     return {"stack": error.stack, "stdout": error.stdout, "stderr": error.stderr}
 
 
 def _gist(text: str) -> str:
-    """What an exception says, without the traceback that TorchScript puts around it: its last line then."""
+    """What an exception says, without the traceback that TorchScript puts around or behind it."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if lines and "Traceback of TorchScript" in text and "<--- HERE" not in lines[-1]:
-        return lines[-1][:500]
-    return _one_line(text)
+    if "Traceback of TorchScript" not in text:
+        return _one_line(text)
+    around = lines[0].startswith("The following operation failed in the TorchScript interpreter")
+    return (lines[-1] if around else lines[0])[:500]
 
 
 def _one_line(text: str) -> str:

@@ -48,6 +48,7 @@ def test_bundled_inputs_run(host, target, case):
     loaded = target.load(host.save(lowered))
     bundle = target.read_bundle(loaded, list(case.methods))
     for method in case.methods:
+        assert_equal(len(bundle["for"][method]), len(case.calls_of(method)), f"the inputs bundled for {method}")
         for inputs, call in zip(bundle["for"][method], case.calls_of(method), strict=True):
             assert_close(target.run(loaded, method, inputs), call.expected, f"{case.name}.{method} on a bundled input")
 

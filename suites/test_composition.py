@@ -6,7 +6,7 @@ from conformance.assertions import assert_close, assert_names, check, refused, u
 from conformance.contract import Control, Level, clause
 
 #: Cases of two tensors of one shape, which the parents of these clauses can call.
-PAIRS = ("add", "add_sub")
+PAIRS = ("add", "add_sub", "weighted_pair")
 
 
 @clause("composition.nested", source="pytorch/pytorch#41145", level=Level.CORE, cases=(*PAIRS, "in_place"))
@@ -58,7 +58,7 @@ def test_selective_errors(host, case, other_case):
 def test_several(host, target, case, other_case):
     """Two lowered submodules, of different types or of the same type, work side by side, there and after loading."""
     for neighbour in (other_case("add_sub"), case):
-        originals = [host.script(case), host.script(neighbour)]
+        originals = [host.script(case), host.script(neighbour, variant=1)]
         plain, parent = host.embed(*originals), host.embed(*(host.lower(original) for original in originals))
         loaded = target.load(host.save(parent))
         for call in case.calls:

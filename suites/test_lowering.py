@@ -8,6 +8,7 @@ from conformance.assertions import (
     assert_contiguous_like,
     assert_equal,
     assert_names,
+    assert_requires_grad_like,
     assert_same_signatures,
     assert_types_like,
     check,
@@ -49,6 +50,14 @@ def test_layout(host, case):
     lowered = host.lower(case)
     for call in case.calls:
         assert_contiguous_like(host.run_call(lowered, call)[0], call.expected, f"{case.name}.{call.method}")
+
+
+@clause("lowering.requires-grad", source="pytorch/pytorch#26477", level=Level.CORE, cases=("add", "parameters"))
+def test_requires_grad(host, case):
+    """A result requires grad only where eager PyTorch's does."""
+    lowered = host.lower(case)
+    for call in case.calls:
+        assert_requires_grad_like(host.run_call(lowered, call)[0], call.expected, f"{case.name}.{call.method}")
 
 
 @clause(

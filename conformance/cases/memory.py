@@ -44,6 +44,22 @@ class Parameters(torch.nn.Module):
 
 
 @register_case(
+    "weighted_pair",
+    f.parameters,
+    samples=lambda make: {"forward": [(make.floats(2, 3), make.floats(2, 3)), (make.floats(3), make.floats(3))]},
+)
+class WeightedPair(torch.nn.Module):
+    """Two tensors of one shape, and weights: what other modules can hold beside another of the same class."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(3))
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return x - self.weight - y
+
+
+@register_case(
     "submodules",
     f.submodules,
     f.parameters,

@@ -93,7 +93,10 @@ class SingleTuple(torch.nn.Module):
     f.elementwise,
     f.several_outputs,
     samples=lambda make: {
-        "forward": [(make.floats(3), make.number(), 0.5, True), (make.floats(2, 2), make.number(), -1.25, False)]
+        "forward": [
+            (make.floats(3), make.number() + 2**40, 0.1, True),
+            (make.floats(2, 2), -make.number(), -1.0 / 3.0, False),
+        ]
     },
 )
 class Scalars(torch.nn.Module):
@@ -158,7 +161,7 @@ class Optionals(torch.nn.Module):
     "default_arguments",
     f.scalars,
     f.elementwise,
-    samples=lambda make: {"forward": [(make.floats(3), 2.5), (make.floats(3), -1.0)]},
+    samples=lambda make: {"forward": [(make.floats(3), 0.1), (make.floats(3), -1.0 / 3.0)]},
 )
 class DefaultArguments(torch.nn.Module):
     """PyTorch drops the default when it lowers: every call gives the argument."""

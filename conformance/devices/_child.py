@@ -10,20 +10,19 @@ import signal
 import socket
 import tempfile
 import time
-from collections.abc import Iterator
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 import execnet
 
 from conformance.devices._framing import frame, unframe
-from conformance.errors import DeviceDied, DeviceFlooded, DeviceTimeout, HarnessError
+from conformance.errors import DeviceDied, DeviceFlooded, DeviceGarbled, DeviceTimeout, HarnessError
 
 if TYPE_CHECKING:
     from conformance.devices._zygote_client import Zygote
 
 _POLL_SECONDS = 0.05
-#: How long a dying process gets to be reaped, or to write its stack.
-_GRACE_SECONDS = 2.0
+#: How long a process that hangs gets to write its stack.
+_GRACE_SECONDS = 0.5
 #: How much captured output goes into a message.
 _OUTPUT_TAIL = 4_000
 
@@ -51,7 +50,7 @@ class Reply:
 
 
 class Child:
-    """A device's process. Every method raises what the process came to: DeviceDied, DeviceTimeout, DeviceFlooded."""
+    """A device's process. Every method raises what the process came to: DeviceDied, DeviceTimeout, ...."""
 
     def __init__(self, zygote: Zygote, message: dict[str, Any], limits: Limits) -> None:
         self._zygote = zygote
@@ -59,6 +58,7 @@ class Child:
         self._stdout, self._stderr, self._stack = (tempfile.TemporaryFile() for _ in range(3))
         self._connection, theirs = socket.socketpair()
         self._data = bytearray()
+        self._requests = 0
         limits_message = {"memory_bytes": limits.memory_bytes, "file_bytes": limits.file_bytes}
         with theirs:
             files = (self._stdout, self._stderr, self._stack)
@@ -73,7 +73,8 @@ class Child:
         marks = [os.fstat(file.fileno()).st_size for file in (self._stdout, self._stderr)]
         try:
             self._connection.settimeout(seconds)
-            self._connection.sendall(frame({"verb": verb, "arguments": arguments}))
+            self._requests += 1
+            self._connection.sendall(frame({"number": self._requests, "verb": verb, "arguments": arguments}))
         except TimeoutError:
             self._time_out(phase, seconds)
         except OSError:
@@ -115,11 +116,9 @@ class Child:
 
     def _wait(self, phase: str, deadline: float, seconds: float) -> dict[str, Any]:
         while True:
-            with _as_harness_error(phase):
-                message = unframe(self._data)
+            message = self._message(phase)
             if message is not None:
-                self._data.clear()
-                return message  # type: ignore[no-any-return]
+                return message
             end = self._zygote.end_of(self._pid)
             if end is not None and not self._drain():
                 self._died(phase, *end)
@@ -131,7 +130,7 @@ class Child:
             waiting = [self._connection, self._zygote.control]
             readable, _, _ = select.select(waiting, [], [], min(remaining, _POLL_SECONDS))
             if self._connection in readable and not self._drain():
-                self._closed(phase)
+                self._closed(phase, deadline, seconds)
             if self._zygote.control in readable:
                 self._zygote.read_notices()
 
@@ -145,28 +144,42 @@ class Child:
                 taken = True
         return taken
 
-    def _closed(self, phase: str) -> None:
-        """The other end is closed: the process is ending, or has closed a descriptor that is not its own."""
-        patience = time.monotonic() + _GRACE_SECONDS
-        while (end := self._zygote.end_of(self._pid)) is None and time.monotonic() < patience:
-            self._zygote.read_notices(wait=_POLL_SECONDS)
-        self._died(phase, *(end or (-signal.SIGKILL, 0)))
+    def _message(self, phase: str) -> dict[str, Any] | None:
+        """The answer to the last request, once it is whole."""
+        try:
+            message = unframe(self._data)
+        except (execnet.DataFormatError, ValueError) as error:
+            self._end_with(DeviceGarbled(phase, f"{type(error).__name__}: {error}"))
+        if message is None:
+            return None
+        self._data.clear()
+        if not isinstance(message, dict) or message.get("number") != self._requests:
+            self._end_with(DeviceGarbled(phase, "an answer to another request"))
+        return message
 
-    def _died(self, phase: str, status: int, left: int) -> None:
+    def _closed(self, phase: str, deadline: float, seconds: float) -> NoReturn:
+        """The other end is closed: the process is ending, or has closed a descriptor that is not its own."""
+        while (end := self._zygote.end_of(self._pid)) is None and time.monotonic() < deadline:
+            self._zygote.read_notices(wait=_POLL_SECONDS)
+        if end is None:
+            self._time_out(phase, seconds)
+        self._died(phase, *end)
+
+    def _died(self, phase: str, status: int, left: int) -> NoReturn:
         self._end_with(DeviceDied(phase, status, left_processes=left > 0))
 
-    def _time_out(self, phase: str, seconds: float) -> None:
+    def _time_out(self, phase: str, seconds: float) -> NoReturn:
         from conformance.devices._serve import STACK_SIGNAL
 
         before = os.fstat(self._stack.fileno()).st_size
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._pid, STACK_SIGNAL)
-        patience = time.monotonic() + _GRACE_SECONDS / 4
+        patience = time.monotonic() + _GRACE_SECONDS
         while os.fstat(self._stack.fileno()).st_size == before and time.monotonic() < patience:
             time.sleep(0.01)
         self._end_with(DeviceTimeout(phase, seconds))
 
-    def _end_with(self, error: DeviceDied | DeviceTimeout | DeviceFlooded) -> None:
+    def _end_with(self, error: DeviceDied | DeviceTimeout | DeviceFlooded | DeviceGarbled) -> NoReturn:
         self._kill_group()
         error.stack = _read(self._stack)
         error.stdout = _read(self._stdout)
@@ -185,11 +198,3 @@ def _read(file: IO[bytes], start: int = 0) -> str:
     size = os.fstat(file.fileno()).st_size
     start = max(start, size - _OUTPUT_TAIL)
     return os.pread(file.fileno(), size - start, start).decode(errors="replace")
-
-
-@contextlib.contextmanager
-def _as_harness_error(phase: str) -> Iterator[None]:
-    try:
-        yield
-    except execnet.DataFormatError as error:
-        raise HarnessError(f"the device answered {phase} with bytes that are no message: {error}") from error

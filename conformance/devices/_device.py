@@ -8,10 +8,8 @@ from typing import Any, Protocol
 
 from conformance.devices._child import Child, Reply
 from conformance.errors import (
+    DEVICE_ENDED,
     ConformanceFailure,
-    DeviceDied,
-    DeviceFlooded,
-    DeviceTimeout,
     HarnessError,
     SubjectError,
 )
@@ -64,7 +62,7 @@ class Device:
             self._ledger.phase = phase
         try:
             reply = self._transport.call(verb, arguments, phase, seconds)
-        except (DeviceDied, DeviceTimeout, DeviceFlooded):
+        except DEVICE_ENDED:
             self._gone = True
             self.end()
             raise

@@ -13,6 +13,7 @@ from typing import Any
 import execnet
 
 _LENGTH = struct.Struct("!Q")
+_LONGEST = 2**34
 
 
 def frame(message: Any) -> bytes:
@@ -22,10 +23,15 @@ def frame(message: Any) -> bytes:
 
 
 def unframe(data: bytearray) -> Any | None:
-    """The first whole message in ``data``, or None while it is not complete. execnet.DataFormatError if it is none."""
+    """The first whole message in ``data``, or None while it is not complete.
+
+    Raises ValueError or execnet.DataFormatError for bytes that are no message.
+    """
     if len(data) < _LENGTH.size:
         return None
     (length,) = _LENGTH.unpack_from(data)
+    if length > _LONGEST:
+        raise ValueError(f"a message of {length} bytes")
     if len(data) < _LENGTH.size + length:
         return None
     return execnet.loads(bytes(data[_LENGTH.size : _LENGTH.size + length]))

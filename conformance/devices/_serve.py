@@ -35,7 +35,7 @@ def _framed(reply: dict[str, Any]) -> bytes:
         return frame(reply)
     except execnet.DumpError as error:
         broken = f"the value of the verb cannot be sent: {error}"
-        return frame({"broken": broken, "seconds": reply["seconds"], "warnings": []})
+        return frame({**reply, "value": None, "broken": broken})
 
 
 def _settle(descriptors: dict[str, int], environment: dict[str, str | None], limits: dict[str, int]) -> None:
@@ -85,6 +85,7 @@ def _answer(session: Any, request: dict[str, Any]) -> dict[str, Any]:
             reply = {"broken": traceback.format_exc()}
     sys.stdout.flush()
     sys.stderr.flush()
+    reply["number"] = request["number"]
     reply["seconds"] = time.perf_counter() - started
     reply["warnings"] = [f"{each.category.__name__}: {each.message}" for each in caught]
     return reply

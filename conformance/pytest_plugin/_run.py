@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conformance.bench import PARTS, Bench, Result, Workshop
-from conformance.contract import clause_of
+from conformance.contract import clause_of, suites_path
 from conformance.expectations import Expectations
 from conformance.plan import Cell, cells_of
 from conformance.verdict import Verdict
@@ -27,6 +28,13 @@ class Runner:
     def __init__(self, workshop: Workshop, expectations: Expectations) -> None:
         self._workshop = workshop
         self._expectations = expectations
+        self._suites = suites_path()
+
+    def pytest_pycollect_makemodule(self, module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+        """Give the shipped suites the same short node ids wherever they are installed."""
+        if module_path.parent != self._suites:
+            return None
+        return pytest.Module.from_parent(parent, path=module_path, nodeid=f"suites/{module_path.name}")
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """One item for each cell of a clause and each backend."""

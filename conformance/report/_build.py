@@ -14,6 +14,7 @@ from conformance.catalogue import Description
 from conformance.contract import CONTRACT_VERSION, Clause, Level, contract_digest
 from conformance.plan import Cell, digest
 from conformance.report._certification import certification
+from conformance.selftest import remembered_score
 from conformance.verdict import Verdict
 
 FORMAT = "torch-conformance-report/1"
@@ -54,6 +55,7 @@ def build_report(
         "harness": {
             "version": conformance.__version__,
             "contract": {"version": CONTRACT_VERSION, "sha256": contract_digest()},
+            "selftest": remembered_score(),
         },
         "environment": _environment(),
         "backend": _backend(description),

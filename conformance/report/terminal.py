@@ -37,7 +37,10 @@ def summary_text(report: dict[str, Any], width: int, *, verbosity: int = 0) -> s
     parts = [textwrap.fill(_headline(report), width), _suites(report)]
     if verbosity >= 0:
         parts += [*_availability(report, width), _notes(report, width)]
-    parts += [_failures(report, width, every=verbosity > 0), level_text(report, width)]
+    parts += [_failures(report, width, every=verbosity > 0)]
+    if verbosity >= 0:
+        parts.append(textwrap.fill(_selftest(report), width))
+    parts.append(level_text(report, width))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -69,6 +72,16 @@ def _headline(report: dict[str, Any]) -> str:
     return (
         f"{backend['name']}{distribution}: {backend['toolchain']}, torch {environment['torch']}, "
         f"{environment['platform']}, seed {report['run']['seed']}"
+    )
+
+
+def _selftest(report: dict[str, Any]) -> str:
+    score = report["harness"].get("selftest")
+    if score is None:
+        return "Self-test of the harness: not run on this torch and platform (conformance selftest)."
+    return (
+        f"Self-test of the harness: {score['caught']} of {score['saboteurs']} saboteurs caught, "
+        "on this torch and platform."
     )
 
 

@@ -93,6 +93,10 @@ def call_method(module: Any, method: str, inputs: tuple[Any, ...]) -> Any:
     return getattr(module, method)(*inputs)
 
 
+#: How often each input is run again while the first result is held: more often than anyone rotates buffers.
+_HELD = 12
+
+
 @verb
 def run_watched(session: Session, module: int, method: str, inputs: bytes, others: list[bytes]) -> dict[str, Any]:
     """Call a method, then on other inputs, then on the first again, watching the memory of inputs and outputs.
@@ -108,13 +112,13 @@ def run_watched(session: Session, module: int, method: str, inputs: bytes, other
         versions = [tensor._version for tensor in _tensors(first_inputs)]
         first = call_method(target, method, first_inputs)
         first_as_returned = encode(first)
-        results = [call_method(target, method, decode(other)) for other in (*others, inputs)]
+        results = [call_method(target, method, decode(other)) for _ in range(_HELD) for other in (*others, inputs)]
         changed = [
             position
             for position, (now, then, version) in enumerate(
                 zip(_tensors(first_inputs), _tensors(decode(before)), versions, strict=True)
             )
-            if now._version != version or encode(now.detach()) != encode(then.detach())
+            if now._version != version or not _same_values(now, then)
         ]
         return {
             "mutated_inputs": changed,
@@ -129,7 +133,7 @@ def run_watched(session: Session, module: int, method: str, inputs: bytes, other
                 for mine in _tensors(first)
                 for theirs in _tensors(result)
             ),
-            "changed_result": encode(first) != first_as_returned,
+            "changed_result": not all(map(_same_values, _tensors(first), _tensors(decode(first_as_returned)))),
         }
 
 
@@ -141,6 +145,10 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     if isinstance(value, dict):
         return [tensor for item in value.values() for tensor in _tensors(item)]
     return []
+
+
+def _same_values(first: torch.Tensor, second: torch.Tensor) -> bool:
+    return encode(first.detach().clone()) == encode(second.detach().clone())
 
 
 def _share_memory(first: torch.Tensor, second: torch.Tensor) -> bool:

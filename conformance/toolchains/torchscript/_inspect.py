@@ -12,6 +12,7 @@ from torch.jit.mobile import LiteScriptModule
 from conformance.toolchains import Subject
 from conformance.toolchains.torchscript._artifacts import call_method
 from conformance.toolchains.torchscript._session import Session, verb
+from conformance.toolchains.torchscript.archive import underlined_lines
 from conformance.values import decode, encode
 
 
@@ -65,19 +66,19 @@ def exposes(session: Session, module: int, original: int) -> list[str]:
 
 
 @verb
-def graph_of(session: Session, module: int, method: str) -> dict[str, list[str]]:
-    """The operators of a method after inlining, and the custom classes whose methods it calls (``class.method``)."""
+def graph_of(session: Session, module: int, method: str) -> dict[str, Any]:
+    """The operators of a method after inlining, the source lines of each, and the custom methods that it calls."""
     with Subject():
         target = session.module(module)
         graph = target._c._get_method(method).graph.copy()
         torch._C._jit_pass_inline(graph)
-        operators: set[str] = set()
+        lines: dict[str, list[str]] = {}
         calls: set[str] = set()
         for node in _nodes(graph):
-            operators.add(node.kind())
+            lines.setdefault(node.kind(), []).extend(underlined_lines(node.sourceRange()))
             if node.kind() == "prim::CallMethod":
                 calls.add(f"{next(iter(node.inputs())).type().annotation_str}.{node.s('name')}")
-    return {"operators": sorted(operators), "calls": sorted(calls)}
+    return {"operators": sorted(lines), "lines": lines, "calls": sorted(calls)}
 
 
 def _nodes(block: Any) -> Any:
@@ -124,11 +125,17 @@ def _inflatable(sample: tuple[Any, ...], inflate: str) -> tuple[Any, ...]:
     return (halved, *sample[1:])
 
 
+#: Elements of a storage up to which PyTorch bundles a tensor without being asked twice.
+_STORED_AS_IT_IS = 16
+
+
 def _bundleable(value: Any) -> Any:
-    """PyTorch wants the larger tensors to be bundled on purpose."""
-    if isinstance(value, torch.Tensor) and value.untyped_storage().nbytes() > value.element_size():
-        return bundled_inputs.bundle_large_tensor(value)
-    return value
+    """PyTorch stores small tensors as they are and constant ones compactly; others must be bundled on purpose."""
+    if not isinstance(value, torch.Tensor) or value.numel() == 0:
+        return value
+    stored = value.untyped_storage().nbytes() // value.element_size()
+    constant = bool((value == value.flatten()[0]).all())
+    return value if stored <= _STORED_AS_IT_IS or constant else bundled_inputs.bundle_large_tensor(value)
 
 
 @verb
@@ -171,28 +178,41 @@ def has_bundle(session: Session, module: int) -> bool:
 @verb
 def process_state(session: Session) -> dict[str, Any]:
     """What a backend must leave as it found it in the process that uses it."""
+    import atexit
+    import os
+    import random
+    import signal
+    import sys
     import threading
 
     return {
         "grad mode": torch.is_grad_enabled(),
         "inference mode": torch.is_inference_mode_enabled(),
         "default dtype": str(torch.get_default_dtype()),
-        "random state": _digest(encode(torch.get_rng_state())),
+        "autocast": torch.is_autocast_enabled("cpu"),
+        "random state of torch": _digest(encode(torch.get_rng_state())),
+        "random state of Python": _digest(repr(random.getstate())),
         "deterministic algorithms": torch.are_deterministic_algorithms_enabled(),
         "float32 matmul precision": torch.get_float32_matmul_precision(),
         "flush of denormals": bool(torch.tensor([1e-40]).mul(1.0).item() == 0.0),
         "threads of torch": torch.get_num_threads(),
         "threads of Python": sorted(thread.name for thread in threading.enumerate()),
-        "threads of the process": _thread_count(),
+        "threads of the process": _entries("/proc/self/task"),
+        "open descriptors": _entries("/proc/self/fd"),
+        "functions registered for exit": atexit._ncallbacks(),
+        "signal handlers": {int(each): repr(signal.getsignal(each)) for each in sorted(signal.valid_signals())},
+        "current directory": os.getcwd(),
+        "environment": _digest(repr(sorted(os.environ.items()))),
+        "module search path": list(sys.path),
     }
 
 
-def _thread_count() -> int:
+def _entries(folder: str) -> int:
     import contextlib
     import os
 
-    with contextlib.suppress(OSError):
-        return len(os.listdir("/proc/self/task"))
+    with contextlib.suppress(OSError):  # not on this platform
+        return len(os.listdir(folder))
     return 0
 
 

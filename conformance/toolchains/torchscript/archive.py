@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import random
 import re
 import zipfile
@@ -76,3 +77,9 @@ def rewritten(artifact: bytes, rewrite: Callable[[str, bytes], bytes]) -> bytes:
         for info in archive.infolist():
             copy.writestr(info.filename, rewrite(info.filename, archive.read(info.filename)))
     return result.getvalue()
+
+
+def underlined_lines(text: str) -> list[str]:
+    """The lines of a model that a source range, or a message with one, underlines (``~~~~ <--- HERE``)."""
+    lines = text.splitlines()
+    return [before.strip() for before, line in itertools.pairwise(lines) if "<--- HERE" in line]

@@ -7,7 +7,6 @@ from typing import Any
 
 from conformance.cases import Call
 from conformance.devices import Device
-from conformance.toolchains.torchscript import archive
 from conformance.values import decode, encode
 
 
@@ -166,8 +165,8 @@ class TorchScriptDevice(Device):
         found: list[str] = self.call("exposes", phase="inspect", module=module.number, original=original.number)
         return found
 
-    def graph_of(self, module: Module, method: str) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = self.call("graph_of", phase="inspect", module=module.number, method=method)
+    def graph_of(self, module: Module, method: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.call("graph_of", phase="inspect", module=module.number, method=method)
         return found
 
     def children_of(self, module: Module) -> dict[str, str]:
@@ -291,6 +290,3 @@ class PreparedCase:
 
     def calls_of(self, method: str) -> tuple[Call, ...]:
         return tuple(call for call in self.calls if call.method == method)
-
-
-__all__ = ["Ability", "Artifact", "Module", "PreparedCase", "TorchScriptDevice", "archive"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from conformance.saboteur import Saboteur
 from torch_conformance_saboteurs import (
     sabotage_availability,
+    sabotage_composition,
     sabotage_damage,
     sabotage_life_cycle,
     sabotage_numbers,
@@ -17,6 +18,7 @@ SABOTEURS: tuple[Saboteur, ...] = (
     *sabotage_numbers.SABOTEURS,
     *sabotage_state.SABOTEURS,
     *sabotage_life_cycle.SABOTEURS,
+    *sabotage_composition.SABOTEURS,
     *sabotage_availability.SABOTEURS,
     *sabotage_refusal.SABOTEURS,
     *sabotage_damage.SABOTEURS,

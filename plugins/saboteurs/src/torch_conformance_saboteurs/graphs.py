@@ -74,7 +74,7 @@ def _function_called_by(node: torch._C.Node, unit: torch._C.CompilationUnit) -> 
 def place_of_failure(text: str) -> Place:
     """Where an operator failed, from the text of TorchScript's exception; empty if that does not say."""
     starts = [match.start() for match in _FRAME.finditer(text)]
-    ends = [*starts[1:], len(text)]
+    ends = [*starts[1:], len(text)] if starts else []
     return tuple(_place_in(text[start:end]) for start, end in zip(starts, ends, strict=True))
 
 

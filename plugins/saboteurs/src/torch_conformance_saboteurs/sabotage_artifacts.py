@@ -191,7 +191,7 @@ class FreesProcessedModule(PythonControl):
             return text
 
 
-@saboteur("save-load.attributes", "bundled.after-lowering", phases=("run", "bundle"))
+@saboteur("save-load.attributes", "lite.attributes", "bundled.after-lowering", phases=("run", "bundle"))
 class SavesAsLowered(PythonControl):
     """Saving writes the module as it was when it was lowered, without what was added since."""
 

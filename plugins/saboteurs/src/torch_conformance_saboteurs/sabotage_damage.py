@@ -345,7 +345,7 @@ class NeedsAnOperatorOfTheHost(PythonControl):
         return lowered
 
 
-@saboteur("lite.again")
+@saboteur("lite.again", "lite.composition")
 class KeepsOneProgramUnderLite(PythonControl):
     name = "keeps_one_program_under_lite"
 

@@ -212,7 +212,7 @@ class ChangesEnvironment(PythonControl):
         """Lowering sets an environment variable."""
 
         def leave(self) -> None:
-            os.environ["OMP_NUM_THREADS"] = "1"
+            os.environ["OMP_DYNAMIC"] = "TRUE"
 
 
 @saboteur("lowering.global-state", phases=("inspect",))

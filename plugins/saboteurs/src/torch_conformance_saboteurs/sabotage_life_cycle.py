@@ -334,7 +334,7 @@ class ExposesAttribute(PythonControl):
         return lowered
 
 
-@saboteur("lowering.delegated", phases=("inspect",))
+@saboteur("lowering.delegated", "save-load.unknown-backend", "lite.unknown-backend", phases=("inspect", "load"))
 class DoesNotDelegate(PythonControl):
     """Lowering returns a copy of the original: nothing is delegated."""
 

@@ -121,7 +121,7 @@ class AlternatesOutputBuffers(PythonControl):
             return self.buffers[-1]
 
 
-@saboteur("inference.no-grad-leak")
+@saboteur("lowering.requires-grad")
 class OutputsRequireGrad(PythonControl):
     name = "outputs_require_grad"
 

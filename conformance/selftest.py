@@ -1,0 +1,290 @@
+"""The proof that the harness can fail: every saboteur is caught, and the conforming backends pass.
+
+A saboteur is tried on the cells of each clause that its author named, until one of them finds the breach with the
+verdict and in the phase that the author expects. The controls run whole. The outcome is a kill matrix, saboteur by
+clause, and a list of the clauses that no saboteur trips: unproven, since nothing shows that they can fail.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import multiprocessing
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+import conformance
+from conformance.bench import Bench, Result, Workshop
+from conformance.catalogue import (
+    Candidate,
+    Description,
+    KnownSaboteur,
+    SelectionError,
+    examine,
+    known_saboteurs,
+    select,
+)
+from conformance.contract import Clause, contract_digest, shipped_clauses, suite_function
+from conformance.devices import Limits, ZygotePool
+from conformance.plan import Cell, cells_of
+from conformance.verdict import Verdict
+
+FORMAT = "torch-conformance-selftest/1"
+#: The conforming backends, which must pass everything.
+CONTROLS = ("reference", "python_control")
+#: Seconds for a verb: hangs are part of the test, and each costs this long.
+LIMITS = Limits(seconds=4.0)
+#: Cells of a control that one task runs.
+_CHUNK = 40
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """What a clause made of a saboteur: the first cell that found the breach, or the last that did not."""
+
+    saboteur: str
+    clause: str
+    caught: bool
+    cell: str
+    verdict: str
+    phase: str
+    message: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Passed:
+    """What a control came to in a cell that it did not pass."""
+
+    control: str
+    cell: str
+    verdict: str
+    message: str
+
+
+class Selftest:
+    """One run. Raises SelectionError when the saboteurs or a control cannot be had."""
+
+    def __init__(self, seed: int, workers: int, names: Sequence[str] = ()) -> None:
+        self.seed = seed
+        self.workers = workers
+        self.clauses = shipped_clauses()
+        pool = ZygotePool(LIMITS)
+        try:
+            saboteurs = known_saboteurs(pool)
+            unknown = sorted(set(names) - {each.source.name for each in saboteurs})
+            if unknown:
+                raise SelectionError(
+                    f"there is no saboteur named {unknown[0]!r}; conformance selftest --list shows all"
+                )
+            self.saboteurs = [each for each in saboteurs if not names or each.source.name in names]
+            self._check_clauses()
+            self.controls = [] if names else [_description(each) for each in select(list(CONTROLS), None, pool)]
+        finally:
+            pool.close()
+
+    def _check_clauses(self) -> None:
+        known = {clause.id for clause in self.clauses}
+        for saboteur in self.saboteurs:
+            wrong = sorted(set(saboteur.caught_by) - known)
+            if wrong or not saboteur.caught_by:
+                raise SelectionError(f"the saboteur {saboteur.source.name!r} names clauses that are not there: {wrong}")
+
+    def run(self, progress: Callable[[str], None]) -> dict[str, Any]:
+        """Try every saboteur and every control. Returns a JSON document; ``progress`` gets a line for each task."""
+        began = time.monotonic()
+        found: list[Found] = []
+        failing: list[Passed] = []
+        cells = {each.source.name: 0 for each in self.controls}
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(self.workers, mp_context=context, initializer=_start, initargs=(self.seed,)) as pool:
+            tasks: dict[Future[list[Found | Passed]], str] = {
+                pool.submit(_try_saboteur, each): each.source.name for each in self.saboteurs
+            }
+            for description in self.controls:
+                planned = [cell for clause in self.clauses for cell in cells_of(clause, description)]
+                cells[description.source.name] = len(planned)
+                for start in range(0, len(planned), _CHUNK):
+                    chunk = planned[start : start + _CHUNK]
+                    tasks[pool.submit(_try_control, description, chunk)] = (
+                        f"{description.source.name} {start + 1}-{min(start + _CHUNK, len(planned))}"
+                    )
+            for number, task in enumerate(as_completed(tasks), start=1):
+                results = task.result()
+                found += [each for each in results if isinstance(each, Found)]
+                failing += [each for each in results if isinstance(each, Passed)]
+                progress(f"[{number}/{len(tasks)}] {tasks[task]}: {_in_a_word(results)}")
+        return self._document(found, failing, cells, time.monotonic() - began)
+
+    def _document(
+        self, found: list[Found], failing: list[Passed], cells: dict[str, int], seconds: float
+    ) -> dict[str, Any]:
+        by_saboteur = {
+            each.source.name: [row for row in found if row.saboteur == each.source.name] for each in self.saboteurs
+        }
+        caught = [name for name, rows in by_saboteur.items() if all(row.caught for row in rows)]
+        proven = {row.clause for row in found if row.caught}
+        return {
+            "format": FORMAT,
+            **identity(),
+            "seed": self.seed,
+            "seconds": round(seconds, 1),
+            "score": {"caught": len(caught), "saboteurs": len(self.saboteurs)},
+            "unproven": [clause.id for clause in self.clauses if clause.id not in proven],
+            "controls": [
+                {
+                    "name": name,
+                    "cells": count,
+                    "failing": [dataclasses.asdict(each) for each in failing if each.control == name],
+                }
+                for name, count in cells.items()
+            ],
+            "saboteurs": [
+                {
+                    "name": each.source.name,
+                    "sabotage": each.sabotage,
+                    "expected": {"verdicts": list(each.verdicts), "phases": list(each.phases)},
+                    "clauses": [dataclasses.asdict(row) for row in by_saboteur[each.source.name]],
+                }
+                for each in self.saboteurs
+            ],
+        }
+
+
+def identity() -> dict[str, Any]:
+    """What a score speaks of: this harness and contract, on this torch and platform."""
+    import platform
+
+    return {
+        "harness": conformance.__version__,
+        "contract": contract_digest(),
+        "torch": metadata.version("torch"),
+        "platform": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def succeeded(document: dict[str, Any]) -> bool:
+    """Whether every saboteur was caught, every clause is proven, and every control passed."""
+    score = document["score"]
+    return (
+        score["caught"] == score["saboteurs"]
+        and not document["unproven"]
+        and not any(control["failing"] for control in document["controls"])
+    )
+
+
+def remember(document: dict[str, Any]) -> None:
+    """Keep the score where reports of this user on this machine find it."""
+    path = _score_path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({**identity(), "score": document["score"], "succeeded": succeeded(document)}))
+
+
+def remembered_score() -> dict[str, Any] | None:
+    """The score of the last whole self-test of this harness, on this torch and platform; None if there was none."""
+    try:
+        kept = json.loads(_score_path().read_text())
+    except (OSError, ValueError):
+        return None
+    if {name: kept.get(name) for name in identity()} != identity():
+        return None
+    return {"caught": kept["score"]["caught"], "saboteurs": kept["score"]["saboteurs"], "succeeded": kept["succeeded"]}
+
+
+def _score_path() -> Path:
+    return platformdirs.user_state_path("torch-conformance") / "selftest.json"
+
+
+def _description(candidate: Candidate) -> Description:
+    if candidate.description is None or not candidate.usable:
+        raise SelectionError(f"the control {candidate.source.name!r} cannot be used here: {candidate.problem}")
+    return candidate.description
+
+
+# What runs in a worker process.
+
+_workshop: Workshop
+
+
+def _start(seed: int) -> None:
+    global _workshop  # one for each worker process, which lives as long as it does
+    _workshop = Workshop(ZygotePool(LIMITS), seed, {})
+
+
+def _try_saboteur(saboteur: KnownSaboteur) -> list[Found | Passed]:
+    candidate = examine(saboteur.source, _workshop.pool, prepare=True)
+    if candidate.description is None:
+        nothing = functools.partial(Found, saboteur.source.name, caught=False, cell="", verdict="", phase="")
+        return [nothing(clause=clause, message=candidate.problem) for clause in saboteur.caught_by]
+    _workshop.descriptions[saboteur.source.name] = candidate.description
+    clauses = {clause.id: clause for clause in shipped_clauses()}
+    found: list[Found | Passed] = []
+    revealing: set[str] = set()
+    for name in saboteur.caught_by:
+        row, case = _try_clause(saboteur, clauses[name], candidate.description, revealing)
+        found.append(row)
+        revealing.add(case)
+    return found
+
+
+def _try_clause(
+    saboteur: KnownSaboteur, clause: Clause, description: Description, revealing: set[str]
+) -> tuple[Found, str]:
+    """What a clause makes of a saboteur, and the case that showed it; ``revealing`` cases are tried first."""
+    last = None
+    case = ""
+    cells = sorted(cells_of(clause, description), key=lambda cell: cell.case not in revealing)
+    for result in _results(clause, cells):
+        outcome = result.outcome
+        caught = outcome.verdict.value in saboteur.verdicts and outcome.phase in saboteur.phases
+        if caught or outcome.verdict is not Verdict.PASS or last is None:
+            last = Found(
+                saboteur.source.name,
+                clause.id,
+                caught,
+                result.cell.id,
+                outcome.verdict.value,
+                outcome.phase,
+                outcome.message,
+            )
+            case = result.cell.case
+        if caught:
+            break
+    assert last is not None, "a clause has a cell at least"
+    return last, case
+
+
+def _try_control(description: Description, cells: list[Cell]) -> list[Found | Passed]:
+    _workshop.descriptions[description.source.name] = description
+    failing: list[Found | Passed] = []
+    for cell in cells:
+        for result in _results(cell.clause, [cell]):
+            if result.outcome.verdict.fails:
+                name, outcome = description.source.name, result.outcome
+                failing.append(Passed(name, cell.id, outcome.verdict.value, outcome.message))
+    return failing
+
+
+def _results(clause: Clause, cells: Iterable[Cell]) -> Iterator[Result]:
+    function, names = suite_function(clause)
+
+    def arguments(bench: Bench) -> dict[str, Any]:
+        return {name: bench.part(name) for name in names}
+
+    for cell in cells:
+        bench = Bench(_workshop, cell, _workshop.descriptions[cell.backend])
+        yield _workshop.run(bench, function, arguments)
+
+
+def _in_a_word(results: list[Found | Passed]) -> str:
+    escaped = [each.clause for each in results if isinstance(each, Found) and not each.caught]
+    if escaped:
+        return f"ESCAPED {', '.join(escaped)}"
+    failing = [each.cell for each in results if isinstance(each, Passed)]
+    return f"FAILING {', '.join(failing)}" if failing else "ok"
