@@ -89,8 +89,12 @@ class Backend:
     #: What takes the ability away from a *running* process after it loaded an artifact, without a restart.
     lost: Environment | None = None
 
-    def prepare(self) -> None:
-        """Build or download what the backend needs. Called once before a run, in a process of its own; may be slow."""
+    def prepare(self) -> Environment | None:
+        """Build or find what the backend needs. Called once before a run, in a process of its own; may be slow.
+
+        What it returns is set in every device of the run: so what was found once need not be looked for again.
+        """
+        return None
 
     def load(self) -> None:
         """Make the backend known to PyTorch in this process. Must be harmless when called twice.

@@ -159,6 +159,9 @@ class Bench:
         failure: BaseException | None = None
         phase = ""
         try:
+            for device in (self.host, self.target):
+                if device in arguments.values():
+                    device.start()  # side by side: the target gets ready while the host is at work
             function(**arguments)
             for device in self._devices:
                 device.release()

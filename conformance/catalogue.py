@@ -25,6 +25,8 @@ class Description:
     """A backend as plain data; see :func:`conformance.registry.describe` for where it comes from."""
 
     source: Source
+    #: What ``prepare()`` found, for every device of the run.
+    prepared: dict[str, str | None]
     name: str
     toolchain: str
     missing_features: dict[str, str]
@@ -35,7 +37,8 @@ class Description:
 
     def environment(self, state: Availability) -> dict[str, str | None] | None:
         """What puts a process into a state; None when the author gave no way."""
-        return self.states[state.value]
+        own = self.states[state.value]
+        return None if own is None else {**self.prepared, **own}
 
     def lacks(self, features: frozenset[Feature]) -> dict[str, str]:
         """Those of the features that are declared missing, with the reasons."""
@@ -81,9 +84,8 @@ def examine(source: Source, pool: ZygotePool, *, prepare: bool) -> Candidate:
     description = None
     try:
         device.call("describe", phase="import")
-        if prepare:
-            device.call("prepare", seconds=_PREPARE_SECONDS)
-        description = _described(source, device.call("describe", phase="import"))
+        prepared = device.call("prepare", seconds=_PREPARE_SECONDS) if prepare else {}
+        description = _described(source, prepared, device.call("describe", phase="import"))
         device.call("load", phase="load")
         device.release()
     except SubjectError as error:
@@ -99,9 +101,10 @@ def _discovery(source: Source, pool: ZygotePool) -> Device:
     return Device("discovery", lambda: pool.fork("discovery", dataclasses.asdict(source), {}), Ledger())
 
 
-def _described(source: Source, message: dict[str, Any]) -> Description:
+def _described(source: Source, prepared: dict[str, str | None], message: dict[str, Any]) -> Description:
     return Description(
         source=source,
+        prepared=prepared,
         name=message["name"],
         toolchain=message["toolchain"],
         missing_features=message["missing_features"],

@@ -22,6 +22,7 @@ PYTORCHS_OWN = {
 
 ANY_BACKEND = Description(
     source=Source(name="none"),
+    prepared={},
     name="none",
     toolchain="torchscript",
     missing_features={},

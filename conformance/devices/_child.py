@@ -59,36 +59,51 @@ class Child:
         self._connection, theirs = socket.socketpair()
         self._data = bytearray()
         self._requests = 0
+        self._unsent = b""
+        self._marks = [0, 0]
         limits_message = {"memory_bytes": limits.memory_bytes, "file_bytes": limits.file_bytes}
         with theirs:
             files = (self._stdout, self._stderr, self._stack)
-            self._pid = zygote.fork(
+            self._ticket = zygote.fork(
                 {**message, "limits": limits_message}, [theirs.fileno(), *(file.fileno() for file in files)]
             )
 
     def call(self, verb: str, arguments: dict[str, Any], phase: str, seconds: float | None = None) -> Reply:
         """Ask for a verb and wait for its answer, for ``seconds`` at most (the device's limit when None)."""
-        seconds = self._limits.seconds if seconds is None else seconds
-        deadline = time.monotonic() + seconds
-        marks = [os.fstat(file.fileno()).st_size for file in (self._stdout, self._stderr)]
+        self.ask(verb, arguments)
+        return self.answer(phase, seconds)
+
+    def ask(self, verb: str, arguments: dict[str, Any]) -> None:
+        """Ask for a verb; :meth:`answer` waits for what comes of it. One request at a time."""
+        self._marks = [os.fstat(file.fileno()).st_size for file in (self._stdout, self._stderr)]
+        self._requests += 1
+        self._unsent = frame({"number": self._requests, "verb": verb, "arguments": arguments})
+        self._send()
+
+    def _send(self) -> None:
+        """Send what the process takes now."""
+        self._connection.setblocking(False)
         try:
-            self._connection.settimeout(seconds)
-            self._requests += 1
-            self._connection.sendall(frame({"number": self._requests, "verb": verb, "arguments": arguments}))
-        except TimeoutError:
-            self._time_out(phase, seconds)
+            while self._unsent:
+                self._unsent = self._unsent[self._connection.send(self._unsent) :]
+        except BlockingIOError:
+            pass  # the rest when it reads on
         except OSError:
-            pass  # it is gone: waiting for its answer tells how
-        message = self._wait(phase, deadline, seconds)
+            self._unsent = b""  # it is gone: waiting for its answer tells how
+
+    def answer(self, phase: str, seconds: float | None = None) -> Reply:
+        """Wait for the answer to the last request, from now on for ``seconds`` (the device's limit when None)."""
+        seconds = self._limits.seconds if seconds is None else seconds
+        message = self._wait(phase, time.monotonic() + seconds, seconds)
         if "broken" in message:
-            raise HarnessError(f"the verb {verb!r} failed in the harness itself:\n{message['broken']}")
+            raise HarnessError(f"the harness itself failed in {phase}:\n{message['broken']}")
         return Reply(
             value=message.get("value"),
             raised=message.get("raised"),
             seconds=message["seconds"],
             warnings=tuple(message["warnings"]),
-            stdout=_read(self._stdout, marks[0]),
-            stderr=_read(self._stderr, marks[1]),
+            stdout=_read(self._stdout, self._marks[0]),
+            stderr=_read(self._stderr, self._marks[1]),
         )
 
     def leave(self, phase: str) -> bool:
@@ -112,15 +127,17 @@ class Child:
         self._connection.close()
         for file in (self._stdout, self._stderr, self._stack):
             file.close()
-        self._zygote.forget(self._pid)
+        self._zygote.forget(self._ticket)
 
     def _wait(self, phase: str, deadline: float, seconds: float) -> dict[str, Any]:
         while True:
             message = self._message(phase)
             if message is not None:
                 return message
-            end = self._zygote.end_of(self._pid)
-            if end is not None and not self._drain():
+            end = self._zygote.end_of(self._ticket)
+            if self._drain():
+                continue
+            if end is not None:
                 self._died(phase, *end)
             remaining = deadline - time.monotonic()
             if remaining <= 0:
@@ -128,7 +145,10 @@ class Child:
             if self._written() > self._limits.output_bytes:
                 self._end_with(DeviceFlooded(phase, self._limits.output_bytes))
             waiting = [self._connection, self._zygote.control]
-            readable, _, _ = select.select(waiting, [], [], min(remaining, _POLL_SECONDS))
+            writing = [self._connection] if self._unsent else []
+            readable, writable, _ = select.select(waiting, writing, [], min(remaining, _POLL_SECONDS))
+            if writable:
+                self._send()
             if self._connection in readable and not self._drain():
                 self._closed(phase, deadline, seconds)
             if self._zygote.control in readable:
@@ -159,7 +179,7 @@ class Child:
 
     def _closed(self, phase: str, deadline: float, seconds: float) -> NoReturn:
         """The other end is closed: the process is ending, or has closed a descriptor that is not its own."""
-        while (end := self._zygote.end_of(self._pid)) is None and time.monotonic() < deadline:
+        while (end := self._zygote.end_of(self._ticket)) is None and time.monotonic() < deadline:
             self._zygote.read_notices(wait=_POLL_SECONDS)
         if end is None:
             self._time_out(phase, seconds)
@@ -173,7 +193,7 @@ class Child:
 
         before = os.fstat(self._stack.fileno()).st_size
         with contextlib.suppress(ProcessLookupError):
-            os.kill(self._pid, STACK_SIGNAL)
+            os.kill(self._zygote.pid_of(self._ticket), STACK_SIGNAL)
         patience = time.monotonic() + _GRACE_SECONDS
         while os.fstat(self._stack.fileno()).st_size == before and time.monotonic() < patience:
             time.sleep(0.01)
@@ -188,7 +208,7 @@ class Child:
 
     def _kill_group(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._pid, signal.SIGKILL)
+            os.killpg(self._zygote.pid_of(self._ticket), signal.SIGKILL)
 
     def _written(self) -> int:
         return sum(os.fstat(file.fileno()).st_size for file in (self._stdout, self._stderr))

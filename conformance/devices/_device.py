@@ -18,7 +18,9 @@ from conformance.errors import (
 class Transport(Protocol):
     """What carries verbs to a process and its answers back."""
 
-    def call(self, verb: str, arguments: dict[str, Any], phase: str, seconds: float | None = None) -> Reply: ...
+    def ask(self, verb: str, arguments: dict[str, Any]) -> None: ...
+
+    def answer(self, phase: str, seconds: float | None = None) -> Reply: ...
 
     def leave(self, phase: str) -> bool: ...
 
@@ -39,7 +41,7 @@ class Ledger:
 class Device:
     """Answers verbs with plain values, or raises what the subject raised (SubjectError) or came to (DeviceDied, ...).
 
-    The process is made at the first verb, so that a clause which never asks a device costs nothing.
+    The process is made at the first verb, so that a clause which never asks a device costs nothing, or at ``start()``.
     """
 
     def __init__(self, role: str, start: Callable[[], Child], ledger: Ledger) -> None:
@@ -48,6 +50,7 @@ class Device:
         self._ledger = ledger
         self._transport: Transport | None = None
         self._gone = False
+        self._registering = False
         self.last_reply: Reply | None = None
 
     def call(self, verb: str, /, phase: str | None = None, seconds: float | None = None, **arguments: Any) -> Any:
@@ -55,13 +58,27 @@ class Device:
         if self._gone:
             raise HarnessError(f"the clause asked the {self.role} for {verb!r} after its process had ended")
         phase = phase or verb
-        self._ledger.phase = phase
-        if self._transport is None:
+        self.start()
+        if self._registering:
+            self._registering = False
+            self._take("register", seconds)
+        assert self._transport is not None
+        self._transport.ask(verb, arguments)
+        return self._take(phase, seconds)
+
+    def start(self) -> None:
+        """Let the process be made and load the backend, without waiting for it: what comes of that is heard at the
+        first call."""
+        if self._transport is None and not self._gone:
             self._transport = self._start()
-            self.call("register", seconds=seconds)
-            self._ledger.phase = phase
+            self._transport.ask("register", {})
+            self._registering = True
+
+    def _take(self, phase: str, seconds: float | None) -> Any:
+        assert self._transport is not None
+        self._ledger.phase = phase
         try:
-            reply = self._transport.call(verb, arguments, phase, seconds)
+            reply = self._transport.answer(phase, seconds)
         except DEVICE_ENDED:
             self._gone = True
             self.end()
@@ -72,17 +89,13 @@ class Device:
             raise SubjectError(phase=phase, stderr=reply.stderr, **reply.raised)
         return reply.value
 
-    @property
-    def started(self) -> bool:
-        return self._transport is not None
-
     def release(self) -> None:
         """Destroy everything that the device holds, as its own phase; then end the process."""
-        if self._transport is not None:
-            try:
+        try:
+            if self._transport is not None and not self._registering:
                 self.call("release")
-            finally:
-                self.end()
+        finally:
+            self.end()
 
     def leave(self) -> None:
         """Let the process end as a script does, as the phase "exit". DeviceDied unless it does so with exit code 0,

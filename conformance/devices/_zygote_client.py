@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import itertools
 import json
 import os
 import select
@@ -24,8 +26,10 @@ class Zygote:
         self.control, theirs = socket.socketpair()
         self._data = b""
         self._ready = False
+        self._asked: collections.deque[int] = collections.deque()
+        self._tickets = itertools.count(1)
+        self._pids: dict[int, int] = {}
         self._ended: dict[int, tuple[int, int]] = {}
-        self._forked: list[int] = []
         with theirs:
             program = Path(__file__).with_name("_zygote.py")
             self._process = subprocess.Popen(
@@ -37,22 +41,31 @@ class Zygote:
         self._send({"path": sys.path})
 
     def fork(self, message: dict[str, Any], descriptors: list[int]) -> int:
-        """A new child's process id; it gets ``descriptors``. HarnessError when the zygote is gone."""
+        """Ask for a child, which gets ``descriptors``; returns a ticket for it, without waiting for its process id.
+
+        HarnessError when the zygote is gone.
+        """
         self._await(lambda: self._ready)
         self._send(message, descriptors)
-        self._await(lambda: bool(self._forked))
-        return self._forked.pop()
+        ticket = next(self._tickets)
+        self._asked.append(ticket)
+        return ticket
 
-    def end_of(self, pid: int) -> tuple[int, int] | None:
+    def pid_of(self, ticket: int) -> int:
+        """The process id of a child."""
+        self._await(lambda: ticket in self._pids)
+        return self._pids[ticket]
+
+    def end_of(self, ticket: int) -> tuple[int, int] | None:
         """The exit status of a child (negative: the signal that ended it) and how many processes it left behind.
 
         None while it lives.
         """
-        return self._ended.get(pid)
+        return self._ended.get(self._pids.get(ticket, -1))
 
-    def forget(self, pid: int) -> None:
+    def forget(self, ticket: int) -> None:
         """The child is of no more interest."""
-        self._ended.pop(pid, None)
+        self._ended.pop(self._pids.pop(ticket, -1), None)
 
     def read_notices(self, wait: float = 0.0) -> None:
         """Take what the zygote has to tell, waiting ``wait`` seconds for it. HarnessError when it is gone."""
@@ -80,7 +93,7 @@ class Zygote:
         if "ready" in notice:
             self._ready = True
         elif "forked" in notice:
-            self._forked.append(notice["forked"])
+            self._pids[self._asked.popleft()] = notice["forked"]
         else:
             self._ended[notice["exited"]] = (notice["status"], notice["left"])
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from conformance.backend import Backend, TorchScriptBackend
+from conformance.backend import Backend, Environment, TorchScriptBackend
 from conformance.registry import PluginError, check, describe, load_backend, resolve
 from conformance.toolchains import Subject
 
@@ -42,10 +43,14 @@ class Discovery:
             self._backend = backend
         return self._backend
 
-    def _prepare(self) -> None:
+    def _prepare(self) -> dict[str, str | None]:
         backend = self._open()
         with Subject():
-            backend.prepare()
+            prepared = backend.prepare()
+            if prepared is not None and not isinstance(prepared, Environment):
+                raise PluginError(f"prepare() returns a conformance.Environment or None, found {prepared!r:.80}")
+            os.environ.update({name: value for name, value in (prepared or {}).items() if value is not None})
+        return dict(prepared or {})
 
     def _describe(self) -> dict[str, Any]:
         backend = self._open()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from typing import TYPE_CHECKING, Any
 
 from conformance import Environment, Features, TorchScriptBackend, features
@@ -27,15 +28,18 @@ class ReferenceBackend(TorchScriptBackend):
     # The switches are read at every question, so that they work on a running process too.
     lost = unavailable
 
-    def prepare(self) -> None:
-        """Compile the library if there is none yet. Raises BuildError if that fails."""
+    def prepare(self) -> Environment:
+        """Compile the library if there is none yet, and tell the devices where it is. Raises BuildError if it fails."""
         from torch_conformance_reference.build import library_path
 
-        library_path()
+        return Environment(REFERENCE_BACKEND_LIBRARY=str(library_path()))
 
     @functools.cached_property
     def libraries(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The library, which is compiled now if nothing was prepared."""
+        """The library that was prepared; where nothing was, it is looked for, and compiled if there is none yet."""
+        prepared = os.environ.get("REFERENCE_BACKEND_LIBRARY")
+        if prepared:
+            return (prepared,)
         from torch_conformance_reference.build import library_path
 
         return (str(library_path()),)
