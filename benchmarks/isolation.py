@@ -2,10 +2,11 @@
 
     python benchmarks/isolation.py [BACKEND] [ROUNDS]
 
-Both do the same work in turn, round by round: script a model, lower it, save it, load it, run it, compare the results.
-The cell does it on a host and a target that are forked for it; the bare calls in one process, where the backend was
-loaded once and the JIT is warm. The figures are medians over the rounds, and the ratio that of the medians; the
-difference is what isolation costs: two forks, loading the backend twice, a JIT that is cold twice, and messages.
+Both do the same work in turn, round by round, and compare the results. The cell does it in devices that are forked
+for it: a host, or a host and a target. The bare calls are made in one process, where the backend was loaded once and
+the JIT is warm. The figures are medians over the rounds, and the ratio is that of the medians. The difference is what
+isolation costs: forks, loading the backend in each, a JIT that is cold in each, and messages. The last line weighs
+the two kinds of cell by how many of each the contract has.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import dataclasses
 import statistics
 import sys
 import time
+from collections.abc import Callable
 
 from conformance.bench import Bench, Workshop
 from conformance.catalogue import Description, select
@@ -21,62 +23,75 @@ from conformance.comparison import assert_close
 from conformance.contract import shipped_clauses, suite_function
 from conformance.devices import Limits, ZygotePool
 from conformance.plan import cells_of
+from conformance.toolchains import Session
 from conformance.toolchains.torchscript import open_session
 from conformance.values import decode, encode
 
-CLAUSE = "save-load.same-outputs"
 CASE = "linear"
+#: Devices of a cell → the clause that stands for such cells.
+CLAUSES = {1: "lowering.outputs", 2: "save-load.same-outputs"}
+_WARM_UP = 5
 
 
 def main(name: str = "reference", rounds: str = "60") -> None:
-    """Print the medians and their ratio."""
+    """Print the medians and their ratios."""
     pool = ZygotePool(Limits())
     try:
         (candidate,) = select([name], None, pool)
         assert candidate.description is not None, candidate.problem
         description = candidate.description
         workshop = Workshop(pool, 0, {description.source.name: description})
-        cell_seconds, bare_seconds = [], []
         session = open_session(dataclasses.asdict(description.source))
         session.call("register", {})
-        for _ in range(int(rounds) + 5):
-            cell_seconds.append(_timed_cell(workshop, description))
-            bare_seconds.append(_timed_bare(session, workshop))
+        print(f"the case {CASE} on {name}, medians of {rounds} rounds in one run")
+        costs = {devices: _measure(devices, int(rounds), workshop, description, session) for devices in CLAUSES}
     finally:
         pool.close()
-    cell, bare = (statistics.median(seconds[5:]) * 1e3 for seconds in (cell_seconds, bare_seconds))
-    print(f"{CLAUSE}[{CASE}] on {name}, medians of {rounds} rounds in one run")
-    print(f"  a cell, two devices       {cell:7.1f} ms")
-    print(f"  the bare calls            {bare:7.1f} ms")
-    print(f"  ratio                     {cell / bare:7.2f}")
-    print(f"  isolation, a cell         {cell - bare:7.1f} ms")
+    cells = [cell for clause in shipped_clauses() for cell in cells_of(clause, description) if cell.decided is None]
+    counts = {1: sum(cell.target is None for cell in cells), 2: sum(cell.target is not None for cell in cells)}
+    mean = sum(costs[devices] * counts[devices] for devices in costs) / len(cells)
+    print(f"isolation, the mean over {counts[1]} cells with one device and {counts[2]} with two: {mean:.1f} ms a cell")
 
 
-def _timed_cell(workshop: Workshop, description: Description) -> float:
-    (clause,) = (each for each in shipped_clauses() if each.id == CLAUSE)
+def _measure(devices: int, rounds: int, workshop: Workshop, description: Description, session: Session) -> float:
+    cell, bare = [], []
+    for _ in range(rounds + _WARM_UP):
+        cell.append(_seconds(lambda: _run_cell(CLAUSES[devices], workshop, description)))
+        bare.append(_seconds(lambda: _run_bare(session, workshop, through_artifact=devices == 2)))
+        session.call("release", {})
+    in_cell, in_one = (statistics.median(each[_WARM_UP:]) * 1e3 for each in (cell, bare))
+    print(
+        f"{CLAUSES[devices]:24} {devices} device{'s' if devices > 1 else ' '}: cell {in_cell:5.1f} ms, "
+        f"bare {in_one:5.1f} ms, ratio {in_cell / in_one:4.2f}, isolation {in_cell - in_one:5.1f} ms"
+    )
+    return in_cell - in_one
+
+
+def _seconds(work: Callable[[], None]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def _run_cell(clause_id: str, workshop: Workshop, description: Description) -> None:
+    (clause,) = (each for each in shipped_clauses() if each.id == clause_id)
     (cell,) = (each for each in cells_of(clause, description) if each.case == CASE)
     function, names = suite_function(clause)
-    began = time.perf_counter()
     bench = Bench(workshop, cell, description)
     outcome = bench.attempt(function, {name: bench.part(name) for name in names})
-    elapsed = time.perf_counter() - began
     assert outcome.verdict.value == "PASS", outcome
-    return elapsed
 
 
-def _timed_bare(session: object, workshop: Workshop) -> float:
-    call = session.call  # type: ignore[attr-defined]
+def _run_bare(session: Session, workshop: Workshop, through_artifact: bool) -> None:
+    scripted = session.call("script", {"case": CASE, "seed": workshop.seed})
+    module = session.call("lower", {"module": scripted})
+    if through_artifact:
+        artifact = session.call("save", {"module": module, "runtime": "full"})
+        module, _ = session.call("load", {"artifact": artifact, "runtime": "full"})
     calls = workshop.calls(CASE)
-    began = time.perf_counter()
-    lowered = call("lower", {"module": call("script", {"case": CASE, "seed": workshop.seed})})
-    artifact = call("save", {"module": lowered, "runtime": "full"})
-    loaded, _ = call("load", {"artifact": artifact, "runtime": "full"})
     for each in (*calls, *calls):
-        (result,) = call("run", {"module": loaded, "method": each.method, "inputs": encode(each.inputs)})
-        assert_close(decode(result), each.expected, CASE)
-    elapsed = time.perf_counter() - began
-    call("release", {})
-    return elapsed
+        arguments = {"module": module, "method": each.method, "inputs": encode(each.inputs)}
+        assert_close(decode(session.call("run", arguments)[0]), each.expected, CASE)
 
 
 if __name__ == "__main__":

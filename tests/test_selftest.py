@@ -1,0 +1,71 @@
+"""The self-test as a user runs it: every saboteur is caught, no clause is unproven, the controls pass."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.cli import main
+from conformance.report.selftest import result_text
+from conformance.selftest import FORMAT, succeeded
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The result of the whole self-test, on two processes, with a seed that the README does not use."""
+    folder = tmp_path_factory.mktemp("selftest")
+    command = [sys.executable, "-m", "conformance.cli", "selftest", "-q", "-n", "2", "--seed", "20", "--output", "out"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "unproven, seed 20" in done.stdout
+    assert (folder / "out/selftest.md").read_text().startswith("# Self-test")
+    result: dict[str, Any] = json.loads((folder / "out/selftest.json").read_text())
+    return result
+
+
+def test_every_saboteur_is_caught(document: dict[str, Any]) -> None:
+    assert document["format"] == FORMAT
+    assert document["score"]["caught"] == document["score"]["saboteurs"] >= 60
+    assert not document["unproven"]
+    for control in document["controls"]:
+        assert control["cells"] > 500
+        assert not control["failing"]
+
+
+def test_no_path_of_the_machine_is_in_the_matrix(document: dict[str, Any]) -> None:
+    text = json.dumps(document)
+    assert str(Path.home()) + "/" not in text
+    assert str(Path(__file__).parents[1]) not in text
+
+
+def test_an_escape_fails_the_self_test(document: dict[str, Any]) -> None:
+    escaped = json.loads(json.dumps(document))
+    escaped["saboteurs"][0]["clauses"][0] |= {"caught": False, "verdict": "PASS"}
+    escaped["score"]["caught"] -= 1
+    assert not succeeded(escaped)
+    assert "escaped" in result_text(escaped, 80)
+    assert not succeeded({**document, "unproven": ["lowering.outputs"]})
+    failing = [{"control": "reference", "cell": "c", "verdict": "FAIL", "message": "m"}]
+    assert not succeeded({**document, "controls": [{**document["controls"][0], "failing": failing}]})
+
+
+def test_bad_input_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["selftest", "no_such_saboteur"]) == 2
+    assert "there is no saboteur named 'no_such_saboteur'" in capsys.readouterr().err
+    assert main(["selftest", "-n", "0"]) == 2
+    assert "-n takes a number of processes" in capsys.readouterr().err
+
+
+def test_the_contract_can_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["clauses", "--suite", "composition"]) == 0
+    assert "composition.nested" in capsys.readouterr().out
+    assert main(["explain", "lowering.outputs"]) == 0
+    assert "pytorch/pytorch#41145" in capsys.readouterr().out
+    assert main(["explain", "lowering.output"]) == 2
+    assert "lowering.outputs" in capsys.readouterr().err
+    assert main(["clauses", "--suite", "nothing"]) == 2
