@@ -13,7 +13,7 @@ import torch
 
 from conformance.cases import Call, case_named
 from conformance.comparison import assert_close, assert_equal, describe
-from conformance.errors import DEVICE_ENDED, ConformanceFailure, DeviceDied, SubjectError
+from conformance.errors import ConformanceFailure, DeviceDied, DeviceEnded, SubjectError
 from conformance.toolchains.torchscript.archive import records, underlined_lines
 from conformance.toolchains.torchscript.face import (
     Artifact,
@@ -219,7 +219,7 @@ def outcome_of_damage(
         result = target.run_call(target.load(artifact), call)[0]
     except SubjectError:
         return True
-    except DEVICE_ENDED as error:
+    except DeviceEnded as error:
         error.context = f"processed module or archive with damage: {what}"
         raise
     if numbers:

@@ -11,7 +11,7 @@ from typing import Any
 from conformance.availability import Availability
 from conformance.devices import Device, ZygotePool
 from conformance.devices._device import Ledger
-from conformance.errors import DEVICE_ENDED, SubjectError
+from conformance.errors import DeviceEnded, SubjectError
 from conformance.features import Feature
 from conformance.registry import Source, installed_sources
 from conformance.saboteur import ENTRY_POINT_GROUP as SABOTEUR_GROUP
@@ -90,7 +90,7 @@ def examine(source: Source, pool: ZygotePool, *, prepare: bool) -> Candidate:
         device.release()
     except SubjectError as error:
         return Candidate(source, description, f"{error.phase} raised {error.type}: {error.text}")
-    except DEVICE_ENDED as error:
+    except DeviceEnded as error:
         return Candidate(source, description, f"{error}{_last_line(error.stderr)}")
     finally:
         device.end()
@@ -137,7 +137,7 @@ def library_sources(library: Path, pool: ZygotePool) -> list[Source]:
     try:
         names = device.call("load", phase="load")
         device.release()
-    except (SubjectError, *DEVICE_ENDED) as error:
+    except (SubjectError, DeviceEnded) as error:
         raise SelectionError(
             f"--conformance-library: {library.name} does not load: {error}. "
             "Was it built for this version of torch and of Python?"
@@ -170,7 +170,7 @@ def known_saboteurs(pool: ZygotePool) -> list[KnownSaboteur]:
         device = _discovery(point, pool)
         try:
             rows = device.call("saboteurs", phase="import")
-        except (SubjectError, *DEVICE_ENDED) as error:
+        except (SubjectError, DeviceEnded) as error:
             raise SelectionError(f"the saboteurs of {point.distribution} cannot be imported: {error}") from error
         finally:
             device.end()

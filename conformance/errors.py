@@ -34,18 +34,32 @@ class SubjectError(Exception):
 
 
 @dataclasses.dataclass
-class DeviceDied(Exception):
-    """The process ended in the middle of a verb: by a signal, or by an exit of its own."""
+class DeviceEnded(Exception):
+    """A device came to something instead of an answer; its process and the whole group are gone."""
 
     phase: str
-    status: int
-    stack: str = ""
-    stdout: str = ""
-    stderr: str = ""
-    #: Whether processes that it had started were still there.
-    left_processes: bool = False
+    stack: str = dataclasses.field(default="", kw_only=True)
+    stdout: str = dataclasses.field(default="", kw_only=True)
+    stderr: str = dataclasses.field(default="", kw_only=True)
     #: What was special about the call, where the phase does not tell.
-    context: str = ""
+    context: str = dataclasses.field(default="", kw_only=True)
+
+    def __str__(self) -> str:
+        return f"{self.what_happened} ({self.context})" if self.context else self.what_happened
+
+    @property
+    def what_happened(self) -> str:
+        """One line about it."""
+        raise NotImplementedError
+
+
+@dataclasses.dataclass
+class DeviceDied(DeviceEnded):
+    """The process ended in the middle of a verb: by a signal (a negative status), or by an exit of its own."""
+
+    status: int
+    #: Whether processes that it had started were still there.
+    left_processes: bool = dataclasses.field(default=False, kw_only=True)
 
     @property
     def signal(self) -> str | None:
@@ -62,62 +76,43 @@ class DeviceDied(Exception):
         """The exit code, or None when a signal ended the process."""
         return self.status if self.status >= 0 else None
 
-    def __str__(self) -> str:
+    @property
+    def what_happened(self) -> str:
         how = f"killed by {self.signal}" if self.signal else f"exited with code {self.exit_code}"
-        return _with(f"the process {how} during {self.phase}", self.context)
+        return f"the process {how} during {self.phase}"
 
 
 @dataclasses.dataclass
-class DeviceTimeout(Exception):
-    """A verb did not come back in time; the process and its whole group were killed."""
+class DeviceTimeout(DeviceEnded):
+    """A verb did not come back in time."""
 
-    phase: str
     seconds: float
-    stack: str = ""
-    stdout: str = ""
-    stderr: str = ""
-    context: str = ""
 
-    def __str__(self) -> str:
-        return _with(f"{self.phase} did not come back within {self.seconds:g} s", self.context)
+    @property
+    def what_happened(self) -> str:
+        return f"{self.phase} did not come back within {self.seconds:g} s"
 
 
 @dataclasses.dataclass
-class DeviceFlooded(Exception):
-    """The process wrote more output than it may; it was killed."""
+class DeviceFlooded(DeviceEnded):
+    """The process wrote more output than it may."""
 
-    phase: str
     limit: int
-    stack: str = ""
-    stdout: str = ""
-    stderr: str = ""
-    context: str = ""
 
-    def __str__(self) -> str:
-        return _with(f"more than {self.limit // 2**20} MiB of output during {self.phase}", self.context)
+    @property
+    def what_happened(self) -> str:
+        return f"more than {self.limit // 2**20} MiB of output during {self.phase}"
 
 
 @dataclasses.dataclass
-class DeviceGarbled(Exception):
+class DeviceGarbled(DeviceEnded):
     """What came back is no answer: bytes that are no message, or an answer to another request.
 
     A process does that when it has written to descriptors that are not its own, or forked and lets both sides answer.
     """
 
-    phase: str
-    what: str
-    stack: str = ""
-    stdout: str = ""
-    stderr: str = ""
-    context: str = ""
+    heard: str
 
-    def __str__(self) -> str:
-        return _with(f"the process was heard saying what no device says during {self.phase}: {self.what}", self.context)
-
-
-#: Everything that a device can come to instead of answering.
-DEVICE_ENDED = (DeviceDied, DeviceTimeout, DeviceFlooded, DeviceGarbled)
-
-
-def _with(text: str, context: str) -> str:
-    return f"{text} ({context})" if context else text
+    @property
+    def what_happened(self) -> str:
+        return f"the process said what no device says during {self.phase}: {self.heard}"

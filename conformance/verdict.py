@@ -10,8 +10,7 @@ from typing import Any
 from conformance.errors import (
     ConformanceFailure,
     DeviceDied,
-    DeviceFlooded,
-    DeviceGarbled,
+    DeviceEnded,
     DeviceTimeout,
     HarnessError,
     SubjectError,
@@ -81,7 +80,7 @@ def outcome_of(error: BaseException | None, phase: str) -> Outcome:
             return Outcome(Verdict.CRASH, error.phase, str(error), ended | _left_behind(error))
         case DeviceTimeout():
             return Outcome(Verdict.TIMEOUT, error.phase, str(error), _left_behind(error))
-        case DeviceFlooded() | DeviceGarbled():
+        case DeviceEnded():
             return Outcome(Verdict.FAIL, error.phase, str(error), _left_behind(error))
         case ConformanceFailure() | AssertionError():
             return Outcome(Verdict.FAIL, phase, _one_line(str(error)), {"type": "assertion", "text": str(error)})
@@ -92,7 +91,7 @@ def outcome_of(error: BaseException | None, phase: str) -> Outcome:
             return Outcome(Verdict.HARNESS_ERROR, phase, _one_line(f"{type(error).__name__}: {error}"), {"text": text})
 
 
-def _left_behind(error: DeviceDied | DeviceTimeout | DeviceFlooded | DeviceGarbled) -> dict[str, Any]:
+def _left_behind(error: DeviceEnded) -> dict[str, Any]:
     return {"stack": error.stack, "stdout": error.stdout, "stderr": error.stderr}
 
 

@@ -123,13 +123,18 @@ def test_truncated(host, target, case):
 
 @clause("lite.again", source="pytorch/pytorch#52870", level=Level.MOBILE, cases=("add", "parameters"), runtimes=LITE)
 def test_again(host, target, case):
-    """An artifact can be loaded several times in a process; the modules live and die independently."""
+    """An artifact can be loaded several times in a process; the modules live and die independently, and leave no open
+    file behind."""
     artifact = host.save(host.lower(case))
+    target.forget(target.load(artifact))
+    descriptors = target.process_state()["open descriptors"]
     first, second = (target.load(artifact) for _ in range(2))
     for loaded in (second, first):
         assert_close(target.run_call(loaded, case.call)[0], case.call.expected, f"{case.name}, loaded twice, lite")
     target.forget(first)
     assert_close(target.run_call(second, case.call)[0], case.call.expected, f"{case.name}, one of two gone, lite")
+    target.forget(second)
+    assert_equal(target.process_state()["open descriptors"], descriptors, "open descriptors after two more loads")
 
 
 @clause("lite.growth", source="pytorch/pytorch#52870", level=Level.MOBILE, cases=("linear", "add"), runtimes=LITE)

@@ -190,7 +190,8 @@ def test_refusal(host, case):
 
 @clause("lowering.twice", source="pytorch/pytorch#53068", level=Level.CORE, cases=("parameters", "add", "submodules"))
 def test_twice(host, case, other_case):
-    """Two modules, and the same module twice, can be lowered in one process; each keeps its own weights."""
+    """Two modules, and the same module twice, can be lowered in one process; each keeps its own weights, and a module
+    that has changed is lowered as it is then."""
     original = host.script(case)
     twin = host.script(case, variant=1)
     expected = host.run_call(twin, case.call)[0]
@@ -201,6 +202,9 @@ def test_twice(host, case, other_case):
     assert_close(host.run_call(other, case.call)[0], expected, f"{case.name} with other weights")
     add = other_case("add").call
     assert_close(host.run_call(plain, add)[0], add.expected, "another module lowered in the same process")
+    host.disturb(original)
+    changed, expected = host.lower(original), host.run_call(original, case.call)[0]
+    assert_close(host.run_call(changed, case.call)[0], expected, f"{case.name}, lowered again after it was changed")
 
 
 @clause(

@@ -149,27 +149,23 @@ def test_damaged_container(host, target, case):
         outcome_of_damage(target, Artifact(data, "full"), case.call, what, numbers=False)
 
 
-@clause("save-load.older", source="pytorch/pytorch#71597", level=Level.CORE, cases=("add", "two_methods"))
-def test_older_layout(host, target, case):
-    """An artifact in the former layout, without the wrapper module, still loads and computes the same."""
-    loaded = target.load(host.save_inner(host.lower(case)))
-    for call in case.calls:
-        assert_close(target.run_call(loaded, call)[0], call.expected, f"{case.name}, in the former layout")
-
-
 @clause(
-    "save-load.older-setstate",
-    source="pytorch/pytorch#53068",
+    "save-load.older",
+    source="pytorch/pytorch#53068, pytorch/pytorch#71597",
     level=Level.CORE,
     cases=("add", "two_methods"),
     control=Control.NONE,
 )
-def test_older_setstate(host, target, case):
-    """An artifact with the former __setstate__, which did not ask is_available, still loads and computes the same."""
-    older = Artifact(with_old_setstate(host.save(host.lower(case)).data), "full")
-    loaded = target.load(older)
-    for call in case.calls:
-        assert_close(target.run_call(loaded, call)[0], call.expected, f"{case.name}, with the former __setstate__")
+def test_older(host, target, case):
+    """An artifact of an older release still loads and computes the same: in the former layout without the wrapper
+    module, and with the former __setstate__, which did not ask is_available."""
+    lowered = host.lower(case)
+    former_layout = host.save_inner(lowered)
+    former_setstate = Artifact(with_old_setstate(host.save(lowered).data), "full")
+    for artifact, what in ((former_layout, "in the former layout"), (former_setstate, "with the former __setstate__")):
+        loaded = target.load(artifact)
+        for call in case.calls:
+            assert_close(target.run_call(loaded, call)[0], call.expected, f"{case.name}, {what}")
 
 
 @clause("save-load.no-host-paths", source="pytorch/pytorch#41145", level=Level.CORE, cases=("add", "linear"))

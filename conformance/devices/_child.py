@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn
 import execnet
 
 from conformance.devices._framing import frame, unframe
-from conformance.errors import DeviceDied, DeviceFlooded, DeviceGarbled, DeviceTimeout, HarnessError
+from conformance.errors import DeviceDied, DeviceEnded, DeviceFlooded, DeviceGarbled, DeviceTimeout, HarnessError
 
 if TYPE_CHECKING:
     from conformance.devices._zygote_client import Zygote
@@ -199,7 +199,7 @@ class Child:
             time.sleep(0.01)
         self._end_with(DeviceTimeout(phase, seconds))
 
-    def _end_with(self, error: DeviceDied | DeviceTimeout | DeviceFlooded | DeviceGarbled) -> NoReturn:
+    def _end_with(self, error: DeviceEnded) -> NoReturn:
         self._kill_group()
         error.stack = _read(self._stack)
         error.stdout = _read(self._stdout)

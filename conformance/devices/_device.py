@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from conformance.devices._child import Child, Reply
 from conformance.errors import (
-    DEVICE_ENDED,
     ConformanceFailure,
+    DeviceEnded,
     HarnessError,
     SubjectError,
 )
@@ -79,7 +79,7 @@ class Device:
         self._ledger.phase = phase
         try:
             reply = self._transport.answer(phase, seconds)
-        except DEVICE_ENDED:
+        except DeviceEnded:
             self._gone = True
             self.end()
             raise

@@ -12,6 +12,7 @@ from torch_conformance_saboteurs import (
     sabotage_process,
     sabotage_refusal,
     sabotage_state,
+    sabotage_trial,
 )
 
 SABOTEURS: tuple[Saboteur, ...] = (
@@ -23,4 +24,5 @@ SABOTEURS: tuple[Saboteur, ...] = (
     *sabotage_refusal.SABOTEURS,
     *sabotage_damage.SABOTEURS,
     *sabotage_process.SABOTEURS,
+    *sabotage_trial.SABOTEURS,
 )

@@ -157,7 +157,7 @@ class NeedsTheWrapper(PythonControl):
             return super().compile(processed, method_compile_spec)
 
 
-@saboteur("save-load.older-setstate", phases=("load",))
+@saboteur("save-load.older", phases=("load",))
 class CompilesOnlyWhenAsked(PythonControl):
     name = "compiles_only_when_asked"
 
@@ -179,7 +179,7 @@ class CompilesOnlyWhenAsked(PythonControl):
             return super().compile(processed, method_compile_spec)
 
 
-@saboteur("save-load.older-setstate", verdicts=("CRASH",), phases=("load",))
+@saboteur("save-load.older", verdicts=("CRASH",), phases=("load",))
 class CrashesWhenNotAsked(PythonControl):
     name = "crashes_when_not_asked"
 
