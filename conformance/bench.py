@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from collections.abc import Callable
 from typing import Any
@@ -11,15 +12,21 @@ from conformance.cases import Call, case_named
 from conformance.catalogue import Description
 from conformance.comparison import Margin, comparing
 from conformance.contract import Control
-from conformance.devices import Child, ZygotePool
+from conformance.devices import Child, Limits, ZygotePool
 from conformance.devices._device import Ledger
 from conformance.plan import Cell
+from conformance.privacy import without_paths
 from conformance.toolchains.torchscript.face import PreparedCase, TorchScriptDevice
 from conformance.values import decode
 from conformance.verdict import Outcome, Verdict, outcome_of
 
 #: What a clause can ask for by the name of a parameter.
 PARTS = frozenset({"bench", "host", "target", "bare", "case", "other_case", "backend", "record"})
+
+
+#: After so many timeouts of a backend in a process, its devices get less time, but at least so many seconds.
+_PATIENCE = 5
+_LEAST_SECONDS = 2.0
 
 
 @dataclasses.dataclass
@@ -50,13 +57,13 @@ class Result:
         row = self.cell.as_row() | {
             "verdict": self.outcome.verdict.value,
             "phase": self.outcome.phase,
-            "message": self.outcome.message,
+            "message": without_paths(self.outcome.message),
             "seconds": self.seconds,
         }
         if self.outcome.error is not None:
-            row["error"] = self.outcome.error
+            row["error"] = without_paths(self.outcome.error)
         if self.record.notes:
-            row["notes"] = self.record.notes
+            row["notes"] = without_paths(self.record.notes)
         if self.record.observed:
             row["behaviour"] = {"expected": self.record.expected, "observed": self.record.observed}
         if self.margin.comparisons:
@@ -76,6 +83,7 @@ class Workshop:
         self.pool = pool
         self.seed = seed
         self.descriptions = descriptions
+        self._timeouts: collections.Counter[str] = collections.Counter()
         self._samples: dict[tuple[str, int], tuple[Call, ...]] = {}
         self._controls: dict[str, Outcome] = {}
 
@@ -93,12 +101,21 @@ class Workshop:
             return Result(cell, Outcome(cell.decided, message=cell.why), {}, Record(), Margin())
         with comparing(bench.backend.tolerances) as margin:
             outcome = bench.attempt(function, arguments(bench))
+        self._timeouts[cell.backend] += outcome.verdict is Verdict.TIMEOUT
         if outcome.verdict.is_breach and cell.clause.control is Control.SAME_CELL:
             control = self._control(cell, function, arguments)
             if control.verdict is not Verdict.PASS:
                 reason = f"PyTorch without a backend fails here too: {control.message} (with it: {outcome.message})"
                 outcome = Outcome(Verdict.NOT_APPLICABLE, control.phase, reason, outcome.error)
         return Result(cell, outcome, bench.ledger.seconds, bench.record, margin)
+
+    def limits(self, backend: str) -> Limits:
+        """What a device with the backend may use. One that has timed out often gets a tenth of the time: a backend that
+        hangs everywhere must not hold a run up for hours."""
+        limits = self.pool.limits
+        if self._timeouts[backend] < _PATIENCE:
+            return limits
+        return dataclasses.replace(limits, seconds=max(min(limits.seconds, _LEAST_SECONDS), limits.seconds / 10))
 
     def _control(
         self, cell: Cell, function: Callable[..., None], arguments: Callable[[Bench], dict[str, Any]]
@@ -180,7 +197,8 @@ class Bench:
         toolchain = self.cell.clause.toolchain
 
         def start() -> Child:
-            return self._workshop.pool.fork(toolchain, subject, environment)
+            limits = self._workshop.limits(self.cell.backend) if description else None
+            return self._workshop.pool.fork(toolchain, subject, environment, limits)
 
         device = TorchScriptDevice(role, start, self.ledger)
         if self.case is not None:

@@ -112,6 +112,6 @@ def _cell(
     return Cell(clause, description.source.name, name, runtime, host, target, decided, why)
 
 
-def digest(cells: Iterable[Cell]) -> str:
+def digest_of_ids(ids: Iterable[str]) -> str:
     """SHA-256 over the ids of the planned cells, in sorted order."""
-    return hashlib.sha256(json.dumps(sorted(cell.id for cell in cells)).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(sorted(ids)).encode()).hexdigest()

@@ -9,18 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 import multiprocessing
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from importlib import metadata
-from pathlib import Path
 from typing import Any
 
-import platformdirs
-
-import conformance
 from conformance.bench import Bench, Result, Workshop
 from conformance.catalogue import (
     Candidate,
@@ -31,9 +26,11 @@ from conformance.catalogue import (
     known_saboteurs,
     select,
 )
-from conformance.contract import Clause, contract_digest, shipped_clauses, suite_function
-from conformance.devices import Limits, ZygotePool
+from conformance.contract import Clause, shipped_clauses, suite_function
+from conformance.devices import NUMPY_IS_MISSING, Limits, ZygotePool
 from conformance.plan import Cell, cells_of
+from conformance.privacy import without_paths
+from conformance.score import identity
 from conformance.verdict import Verdict
 
 FORMAT = "torch-conformance-selftest/1"
@@ -75,6 +72,8 @@ class Selftest:
         self.seed = seed
         self.workers = workers
         self.clauses = shipped_clauses()
+        #: Whether only some saboteurs are tried: nothing is said then about clauses and controls.
+        self.partial = bool(names)
         pool = ZygotePool(LIMITS)
         try:
             saboteurs = known_saboteurs(pool)
@@ -136,7 +135,8 @@ class Selftest:
             "seed": self.seed,
             "seconds": round(seconds, 1),
             "score": {"caught": len(caught), "saboteurs": len(self.saboteurs)},
-            "unproven": [clause.id for clause in self.clauses if clause.id not in proven],
+            "partial": self.partial,
+            "unproven": [] if self.partial else [clause.id for clause in self.clauses if clause.id not in proven],
             "controls": [
                 {
                     "name": name,
@@ -157,50 +157,6 @@ class Selftest:
         }
 
 
-def identity() -> dict[str, Any]:
-    """What a score speaks of: this harness and contract, on this torch and platform."""
-    import platform
-
-    return {
-        "harness": conformance.__version__,
-        "contract": contract_digest(),
-        "torch": metadata.version("torch"),
-        "platform": f"{platform.system()} {platform.machine()}",
-    }
-
-
-def succeeded(document: dict[str, Any]) -> bool:
-    """Whether every saboteur was caught, every clause is proven, and every control passed."""
-    score = document["score"]
-    return (
-        score["caught"] == score["saboteurs"]
-        and not document["unproven"]
-        and not any(control["failing"] for control in document["controls"])
-    )
-
-
-def remember(document: dict[str, Any]) -> None:
-    """Keep the score where reports of this user on this machine find it."""
-    path = _score_path()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({**identity(), "score": document["score"], "succeeded": succeeded(document)}))
-
-
-def remembered_score() -> dict[str, Any] | None:
-    """The score of the last whole self-test of this harness, on this torch and platform; None if there was none."""
-    try:
-        kept = json.loads(_score_path().read_text())
-    except (OSError, ValueError):
-        return None
-    if {name: kept.get(name) for name in identity()} != identity():
-        return None
-    return {"caught": kept["score"]["caught"], "saboteurs": kept["score"]["saboteurs"], "succeeded": kept["succeeded"]}
-
-
-def _score_path() -> Path:
-    return platformdirs.user_state_path("torch-conformance") / "selftest.json"
-
-
 def _description(candidate: Candidate) -> Description:
     if candidate.description is None or not candidate.usable:
         raise SelectionError(f"the control {candidate.source.name!r} cannot be used here: {candidate.problem}")
@@ -214,6 +170,7 @@ _workshop: Workshop
 
 def _start(seed: int) -> None:
     global _workshop  # one for each worker process, which lives as long as it does
+    warnings.filterwarnings("ignore", message=NUMPY_IS_MISSING)
     _workshop = Workshop(ZygotePool(LIMITS), seed, {})
 
 
@@ -251,7 +208,7 @@ def _try_clause(
                 result.cell.id,
                 outcome.verdict.value,
                 outcome.phase,
-                outcome.message,
+                without_paths(outcome.message),
             )
             case = result.cell.case
         if caught:
@@ -267,7 +224,7 @@ def _try_control(description: Description, cells: list[Cell]) -> list[Found | Pa
         for result in _results(cell.clause, [cell]):
             if result.outcome.verdict.fails:
                 name, outcome = description.source.name, result.outcome
-                failing.append(Passed(name, cell.id, outcome.verdict.value, outcome.message))
+                failing.append(Passed(name, cell.id, outcome.verdict.value, without_paths(outcome.message)))
     return failing
 
 

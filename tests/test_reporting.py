@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from conftest import Project, Run
 
 from conformance.cli import main
+from conformance.privacy import without_paths
 from conformance.report import ReportError, read_report
 
 PART = "test_composition or test_availability"
@@ -54,11 +56,34 @@ def test_a_part_of_the_contract_reaches_no_level(shared_run: Callable[..., Run])
     assert "were not selected for this run" in certification["missing"][0]
 
 
-def test_no_path_of_the_machine_is_in_a_report(shared_run: Callable[..., Run]) -> None:
-    run = shared_run("--backend=reference", "-k", PART)
-    text = json.dumps(run.report("reference"))
-    for path in (str(run.folder), str(Path.home()), os.path.dirname(json.__file__)):
-        assert path not in text
+@pytest.mark.parametrize("backend", ["reference", "test_backend"])
+def test_no_path_of_the_machine_is_in_a_report(shared_run: Callable[..., Run], backend: str) -> None:
+    run = shared_run(f"--backend={backend}", "-k", PART)
+    folder = run.folder / "conformance-report" / backend
+    for name in ("report.json", "cells.jsonl", "report.md", "report.html"):
+        text = (folder / name).read_text(encoding="utf-8")
+        for path in (
+            str(run.folder),
+            str(Path.home()) + "/",
+            os.path.dirname(json.__file__),
+            tempfile.gettempdir() + "/",
+        ):
+            assert path not in text, name
+
+
+def test_paths_are_cut_to_names() -> None:
+    text = 'File "/home/me/venv/x.py", line 3; /opt/a/b.so+0x1 (yes/yes) https://example.org/a/b ./rel/x'
+    assert without_paths({"a": [text, 3]}) == {
+        "a": ['File ".../x.py", line 3; .../b.so+0x1 (yes/yes) https://example.org/a/b ./rel/x', 3]
+    }
+
+
+def test_a_step_summary_is_written_where_github_wants_it(project: Project) -> None:
+    project.write("summary.md", "before\n")
+    path = str(project.folder / "summary.md")
+    run = project.run("--backend=reference", "-k", "test_stable", GITHUB_STEP_SUMMARY=path)
+    assert run.exit_code == 0, run.output
+    assert (project.folder / "summary.md").read_text().startswith("before\n## Conformance of reference")
 
 
 def test_an_interrupted_run_keeps_what_it_had(project: Project) -> None:

@@ -12,7 +12,8 @@ import pytest
 
 from conformance.cli import main
 from conformance.report.selftest import result_text
-from conformance.selftest import FORMAT, succeeded
+from conformance.score import succeeded
+from conformance.selftest import FORMAT
 
 
 @pytest.fixture(scope="module")

@@ -20,12 +20,21 @@ class ZygotePool:
         if self._zygote is None or not self._zygote.alive:
             self._zygote = Zygote()
 
-    def fork(self, toolchain: str, subject: dict[str, Any] | None, environment: dict[str, str | None]) -> Child:
-        """A child in which verbs of ``toolchain`` can be called; ``subject`` says what backend it is to load."""
+    def fork(
+        self,
+        toolchain: str,
+        subject: dict[str, Any] | None,
+        environment: dict[str, str | None],
+        limits: Limits | None = None,
+    ) -> Child:
+        """A child in which verbs of ``toolchain`` can be called; ``subject`` says what backend it is to load.
+
+        ``limits`` are the pool's when None.
+        """
         self.start()
         assert self._zygote is not None
         message = {"toolchain": toolchain, "subject": subject, "environment": environment}
-        return Child(self._zygote, message, self.limits)
+        return Child(self._zygote, message, limits or self.limits)
 
     def close(self) -> None:
         if self._zygote is not None:

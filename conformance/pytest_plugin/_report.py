@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -14,6 +15,7 @@ from conformance.catalogue import Description
 from conformance.contract import Clause, clause_of, shipped_clauses
 from conformance.expectations import Expectations
 from conformance.plan import Cell, cells_of
+from conformance.privacy import without_paths
 from conformance.pytest_plugin import EXIT_HARNESS_ERROR, EXIT_INCOMPLETE
 from conformance.pytest_plugin._run import CELL
 from conformance.report import ReportError, ReportFolder, RunFacts, build_report
@@ -127,9 +129,9 @@ class Reporter:
         row = cell.as_row() | {
             "verdict": Verdict.HARNESS_ERROR.value,
             "phase": report.when or "",
-            "message": text.strip().splitlines()[-1] if text.strip() else "the test did not come back",
+            "message": without_paths(text.strip().splitlines()[-1] if text.strip() else "the test did not come back"),
             "seconds": {},
-            "error": {"text": text},
+            "error": {"text": without_paths(text)},
         }
         report.conformance = {"backend": cell.backend, "row": row}  # type: ignore[attr-defined]
         self._keep(cell.backend, row)
@@ -174,6 +176,7 @@ class Reporter:
                 self._lines.append(f"report: {path}")
             except ReportError as error:
                 self._problems.append(str(error))
+        _write_step_summary(self._reports, self._problems)
         rows = (row for report in self._reports for row in report["cells"])
         self._problems += self._expectations.unmet(rows)
         session.exitstatus = self._exit_code(int(session.exitstatus))
@@ -210,6 +213,20 @@ class Reporter:
             terminalreporter.write_line(f"ERROR: {problem}", red=True)
         for line in self._lines:
             terminalreporter.write_line(line)
+
+
+def _write_step_summary(reports: list[dict[str, Any]], problems: list[str]) -> None:
+    """Append the Markdown of each report where GitHub Actions shows it, if the run is one of theirs."""
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not path:
+        return
+    from conformance.report.markdown import markdown
+
+    try:
+        with open(path, "a", encoding="utf-8") as file:
+            file.writelines(f"{markdown(report)}\n" for report in reports)
+    except OSError as error:
+        problems.append(f"the step summary cannot be written to GITHUB_STEP_SUMMARY: {error.strerror}")
 
 
 def _own_name(nodeid: str) -> str:

@@ -12,9 +12,9 @@ from typing import Any
 import conformance
 from conformance.catalogue import Description
 from conformance.contract import CONTRACT_VERSION, Clause, Level, contract_digest
-from conformance.plan import Cell, digest
+from conformance.plan import Cell, digest_of_ids
 from conformance.report._certification import certification
-from conformance.selftest import remembered_score
+from conformance.score import remembered_score
 from conformance.verdict import Verdict
 
 FORMAT = "torch-conformance-report/1"
@@ -42,29 +42,60 @@ def build_report(
     """The report of one backend. ``rows`` maps cell ids to what came back; a planned cell that is not there is LOST."""
     cells = [rows.get(cell.id) or _lost(cell) for cell in planned]
     clauses = {cell.clause.id: cell.clause for cell in planned}
+    return assemble(
+        {
+            "run": {
+                "id": run.id,
+                "started": run.started,
+                "seconds": round(run.seconds, 3),
+                "seed": run.seed,
+                "argv": list(run.argv),
+            },
+            "harness": {
+                "version": conformance.__version__,
+                "contract": {"version": CONTRACT_VERSION, "sha256": contract_digest()},
+                "selftest": remembered_score(),
+            },
+            "environment": _environment(),
+            "backend": _backend(description),
+        },
+        [_clause(clause) for clause in clauses.values()],
+        cells,
+        deselected,
+        run.level,
+    )
+
+
+def assemble(
+    head: dict[str, Any],
+    clauses: Sequence[dict[str, Any]],
+    cells: Sequence[dict[str, Any]],
+    deselected: int,
+    wanted: Level | None,
+) -> dict[str, Any]:
+    """A report from rows alone.
+
+    ``head`` has ``run`` (but for ``complete``), ``harness``, ``environment`` and ``backend`` as a report has them.
+    Everything else of the report is worked out from the rows in ``cells``, from how many cells of the contract are
+    not among them, and from the level that was asked for.
+    """
+    complete = not any(row["verdict"] == Verdict.LOST.value for row in cells)
     return {
         "format": FORMAT,
-        "run": {
-            "id": run.id,
-            "started": run.started,
-            "seconds": round(run.seconds, 3),
-            "seed": run.seed,
-            "argv": list(run.argv),
-            "complete": not any(row["verdict"] == Verdict.LOST.value for row in cells),
+        "run": head["run"] | {"complete": complete},
+        "harness": head["harness"],
+        "environment": head["environment"],
+        "backend": head["backend"],
+        "plan": {
+            "cells": len(cells),
+            "deselected": deselected,
+            "sha256": digest_of_ids(row["id"] for row in cells),
         },
-        "harness": {
-            "version": conformance.__version__,
-            "contract": {"version": CONTRACT_VERSION, "sha256": contract_digest()},
-            "selftest": remembered_score(),
-        },
-        "environment": _environment(),
-        "backend": _backend(description),
-        "plan": {"cells": len(planned), "deselected": deselected, "sha256": digest(planned)},
-        "clauses": [_clause(clause) for clause in clauses.values()],
-        "cells": cells,
+        "clauses": list(clauses),
+        "cells": list(cells),
         "availability": _behaviour_tables(cells),
         "summary": _summary(cells),
-        "certification": certification(cells, run.level, deselected),
+        "certification": certification(cells, wanted, deselected),
     }
 
 

@@ -59,6 +59,16 @@ def read_report(path: Path) -> dict[str, Any]:
     return report  # type: ignore[no-any-return]
 
 
+def rows_by_id(report: dict[str, Any], where: str) -> dict[str, dict[str, Any]]:
+    """Cell id → row, in the order of the report. Raises ReportError for a cell that stands there twice."""
+    rows: dict[str, dict[str, Any]] = {}
+    for row in report["cells"]:
+        if row["id"] in rows:
+            raise ReportError(f"{where} contradicts itself: the cell {row['id']} stands there twice")
+        rows[row["id"]] = row
+    return rows
+
+
 def write_atomically(path: Path, text: str) -> None:
     """Replace a file as a whole: a reader sees the former content or the new one, never a half."""
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -71,6 +81,21 @@ def write_atomically(path: Path, text: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
+
+
+def write_report(path: Path, report: dict[str, Any]) -> None:
+    """Validate a report and write it as a whole. Raises ReportError, and leaves what was there, where that fails."""
+    validate(report, "the report to write")
+    try:
+        write_atomically(path, _text_of(report))
+    except OSError as error:
+        raise ReportError(f"{path} cannot be written: {error.strerror}") from error
+    except UnicodeEncodeError as error:
+        raise ReportError(f"{path} is not written: the report has a text that is no Unicode: {error}") from error
+
+
+def _text_of(report: dict[str, Any]) -> str:
+    return json.dumps(report, indent=1, ensure_ascii=False) + "\n"
 
 
 class ReportFolder:
@@ -90,11 +115,16 @@ class ReportFolder:
 
     def finish(self, report: dict[str, Any]) -> Path:
         """Validate and write the report; the path of its file."""
+        from conformance.report.html import html
+        from conformance.report.markdown import markdown
+
         self._cells.close()
         validate(report, "the report of this run")
         path = self.path / "report.json"
         with _explained(self.path):
-            write_atomically(path, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+            write_atomically(path, _text_of(report))
+            write_atomically(self.path / "report.html", html(report))
+            write_atomically(self.path / "report.md", markdown(report))
         return path
 
 

@@ -28,9 +28,10 @@ def result_text(document: dict[str, Any], width: int) -> str:
         )
     score = document["score"]
     clauses = len({row["clause"] for each in document["saboteurs"] for row in each["clauses"] if row["caught"]})
+    unproven = "" if document["partial"] else f"{len(document['unproven'])} unproven, "
     lines.append(
         f"self-test: {score['caught']} of {score['saboteurs']} caught, {clauses} clauses proven, "
-        f"{len(document['unproven'])} unproven, seed {document['seed']}, {document['seconds']} s"
+        f"{unproven}seed {document['seed']}, {document['seconds']} s"
     )
     return "\n".join(lines)
 

@@ -8,23 +8,8 @@ from typing import Any
 
 from tabulate import tabulate
 
-from conformance.verdict import Verdict
+from conformance.report import _rows
 
-_SHORT = {
-    Verdict.PASS: "pass",
-    Verdict.FAIL: "fail",
-    Verdict.CRASH: "crash",
-    Verdict.TIMEOUT: "timeout",
-    Verdict.UNSUPPORTED: "unsup.",
-    Verdict.NOT_APPLICABLE: "n/a",
-    Verdict.NOT_EXERCISED: "not ex.",
-    Verdict.XFAIL: "xfail",
-    Verdict.XPASS: "xpass",
-    Verdict.XFAIL_MISMATCH: "mismatch",
-    Verdict.FLAKY: "flaky",
-    Verdict.HARNESS_ERROR: "harness",
-    Verdict.LOST: "lost",
-}
 _FORMAT = "simple"
 #: Columns of the behaviour tables are not made narrower than this.
 _NARROWEST = 14
@@ -34,90 +19,55 @@ _CELLS_SHOWN = 3
 
 def summary_text(report: dict[str, Any], width: int, *, verbosity: int = 0) -> str:
     """The whole summary of one backend. ``verbosity``: below 0 only suites and level, above 0 every failing cell."""
-    parts = [textwrap.fill(_headline(report), width), _suites(report)]
+    parts = [textwrap.fill(_rows.headline(report), width), _suites(report)]
     if verbosity >= 0:
         parts += [*_availability(report, width), _notes(report, width)]
     parts += [_failures(report, width, every=verbosity > 0)]
     if verbosity >= 0:
-        parts.append(textwrap.fill(_selftest(report), width))
+        parts.append(textwrap.fill(_rows.selftest_line(report), width))
     parts.append(level_text(report, width))
     return "\n\n".join(part for part in parts if part)
 
 
 def level_text(report: dict[str, Any], width: int) -> str:
     """What was reached, and what is missing."""
-    certification, run = report["certification"], report["run"]
-    lines = []
-    if not run["complete"]:
-        lost = report["summary"]["verdicts"].get(Verdict.LOST.value, 0)
-        lines.append(f"INCOMPLETE: {lost} of {report['plan']['cells']} planned cells never came back.")
-    achieved = certification["achieved"] or "none"
-    if not certification["missing"]:
-        lines.append(f"Level {certification['level']}: reached.")
-        return "\n".join(lines)
-    known = " (known failures only)" if certification["excused"] else ""
-    lines.append(f"Level {certification['level']}: NOT reached{known}. Highest level reached: {achieved}. Missing:")
-    shown = certification["missing"][:12]
+    missing = report["certification"]["missing"]
+    lines = [line] if (line := _rows.incomplete_line(report)) else []
+    if not missing:
+        return "\n".join([*lines, _rows.level_line(report)])
+    lines.append(f"{_rows.level_line(report)} Missing:")
+    shown = missing[:12]
     for sentence in shown:
         lines.append(_bullet(sentence, width))
-    if len(certification["missing"]) > len(shown):
-        lines.append(f"  ... and {len(certification['missing']) - len(shown)} more")
+    if len(missing) > len(shown):
+        lines.append(f"  ... and {len(missing) - len(shown)} more")
     return "\n".join(lines)
 
 
-def _headline(report: dict[str, Any]) -> str:
-    backend, environment = report["backend"], report["environment"]
-    version = f" {backend['version']}" if backend["version"] else ""
-    distribution = f" ({backend['distribution']}{version})" if backend["distribution"] else ""
-    return (
-        f"{backend['name']}{distribution}: {backend['toolchain']}, torch {environment['torch']}, "
-        f"{environment['platform']}, seed {report['run']['seed']}"
-    )
-
-
-def _selftest(report: dict[str, Any]) -> str:
-    score = report["harness"].get("selftest")
-    if score is None:
-        return "Self-test of the harness: not run on this torch and platform (conformance selftest)."
-    return (
-        f"Self-test of the harness: {score['caught']} of {score['saboteurs']} saboteurs caught, "
-        "on this torch and platform."
-    )
-
-
 def _suites(report: dict[str, Any]) -> str:
-    seen = [verdict for verdict in Verdict if report["summary"]["verdicts"].get(verdict.value)]
-    rows = [
-        [suite, *(counts.get(verdict.value, "") for verdict in seen), sum(counts.values())]
-        for suite, counts in report["summary"]["suites"].items()
-    ]
-    rows.append(["all", *(report["summary"]["verdicts"][verdict.value] for verdict in seen), report["plan"]["cells"]])
-    return tabulate(rows, headers=["suite", *(_SHORT[verdict] for verdict in seen), "cells"], tablefmt=_FORMAT)
+    seen, rows = _rows.suite_table(report)
+    body = [[suite, *(count or "" for count in counts), cells] for suite, counts, cells in rows]
+    return tabulate(body, headers=["suite", *(_rows.SHORT[verdict] for verdict in seen), "cells"], tablefmt=_FORMAT)
 
 
 def _availability(report: dict[str, Any], width: int) -> Iterator[str]:
     """The behaviour tables; rows that differ only by host or runtime are one."""
-    tables = {"host": ("host",), "target": ("target", "host", "runtime")}
-    for role, keys in tables.items():
-        groups: dict[str, list[dict[str, Any]]] = {}
-        for row in report["availability"][role]:
-            alike = {key: value for key, value in row.items() if key not in ("cell", "runtime", *keys[1:])}
-            groups.setdefault(repr(alike), []).append(row)
+    for role, keys in _rows.BEHAVIOUR_KEYS.items():
+        groups = _rows.behaviour_groups(report, role)
         if not groups:
             continue
-        table = _behaviour_table(groups.values(), keys, column := width // 2)
+        table = _behaviour_table(groups, keys, column := width // 2)
         while column > _NARROWEST and max(map(len, table.splitlines())) > width:
-            table = _behaviour_table(groups.values(), keys, column := column - 1)
+            table = _behaviour_table(groups, keys, column := column - 1)
         yield f"Availability on the {role} (compile/execute)\n{table}"
-    unreached = sorted({row["message"] for row in report["cells"] if row["verdict"] == "NOT_EXERCISED"})
-    if unreached:
+    if unreached := _rows.not_exercised(report):
         yield "\n".join(["Not exercised", *(_bullet(text, width) for text in unreached)])
 
 
 def _behaviour_table(groups: Iterable[list[dict[str, Any]]], keys: Sequence[str], column: int) -> str:
     body = [
         [
-            *(_list_of(rows, key) for key in keys),
+            *("\n".join(_rows.different(rows, key)) for key in keys),
             _steps(rows[0]["expected"], column),
             _steps(rows[0]["observed"], column),
             rows[0]["verdict"],
@@ -127,16 +77,12 @@ def _behaviour_table(groups: Iterable[list[dict[str, Any]]], keys: Sequence[str]
     return tabulate(body, headers=[*keys, "expected", "observed", "verdict"], tablefmt=_FORMAT)
 
 
-def _list_of(rows: Sequence[dict[str, Any]], key: str) -> str:
-    return "\n".join(dict.fromkeys(row[key] for row in rows))
-
-
 def _steps(steps: dict[str, str], width: int) -> str:
-    return "\n".join(textwrap.wrap(", ".join(f"{step} {result}" for step, result in steps.items()), width))
+    return "\n".join(textwrap.wrap(_rows.steps_text(steps), width))
 
 
 def _notes(report: dict[str, Any], width: int) -> str:
-    notes = dict.fromkeys(note for row in report["cells"] for note in row.get("notes", ()))
+    notes = _rows.notes(report)
     if not notes:
         return ""
     return "\n".join(["Notes", *(_bullet(note, width) for note in notes)])
@@ -147,15 +93,11 @@ def _bullet(text: str, width: int) -> str:
 
 
 def _failures(report: dict[str, Any], width: int, *, every: bool) -> str:
-    failing = [row for row in report["cells"] if Verdict(row["verdict"]).fails]
+    failing = _rows.failing(report)
     if not failing:
         return ""
-    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for row in failing:
-        key = (row["clause"], row["verdict"], row["phase"])
-        groups.setdefault((*key, row["id"]) if every else key, []).append(row)
     lines = [f"Failures ({len(failing)} cell{'s' if len(failing) > 1 else ''})"]
-    for rows in groups.values():
+    for rows in _rows.failure_groups(failing, every=every):
         lines += _failure(rows, width)
     return "\n".join(lines)
 
@@ -163,7 +105,7 @@ def _failures(report: dict[str, Any], width: int, *, every: bool) -> str:
 def _failure(rows: Sequence[dict[str, Any]], width: int) -> list[str]:
     first = rows[0]
     phase = f" in {first['phase']}" if first["phase"] else ""
-    where = [row["id"][len(row["clause"]) :] for row in rows]
+    where = [_rows.where(row) for row in rows]
     more = f" and {len(where) - _CELLS_SHOWN} more" if len(where) > _CELLS_SHOWN else ""
     head = f"{first['clause']}: {first['verdict']}{phase} {' '.join(where[:_CELLS_SHOWN])}{more}"
     message = textwrap.shorten(first["message"], 3 * width)

@@ -361,7 +361,7 @@ class LeavesDaemon(PythonControl):
             _start_another(session=True)
 
 
-@saboteur("lowering.outputs", "lowering.exit", verdicts=("FAIL", "CRASH"), phases=("run", "release", "exit"))
+@saboteur("lowering.outputs", "lowering.exit", verdicts=("FAIL", "CRASH", "TIMEOUT"), phases=("run", "release", "exit"))
 class ReturnsTwice(PythonControl):
     name = "returns_twice"
 

@@ -1,0 +1,129 @@
+"""What every face of a report shows alike: which rows belong together, and the sentences about the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from conformance.verdict import Verdict
+
+#: A row of a report, as its JSON has it.
+Row = dict[str, Any]
+
+SHORT = {
+    Verdict.PASS: "pass",
+    Verdict.FAIL: "fail",
+    Verdict.CRASH: "crash",
+    Verdict.TIMEOUT: "timeout",
+    Verdict.UNSUPPORTED: "unsup.",
+    Verdict.NOT_APPLICABLE: "n/a",
+    Verdict.NOT_EXERCISED: "not ex.",
+    Verdict.XFAIL: "xfail",
+    Verdict.XPASS: "xpass",
+    Verdict.XFAIL_MISMATCH: "mismatch",
+    Verdict.FLAKY: "flaky",
+    Verdict.HARNESS_ERROR: "harness",
+    Verdict.LOST: "lost",
+}
+#: The columns that name a row of a behaviour table. Rows that differ only in what follows the first are shown as one.
+BEHAVIOUR_KEYS = {"host": ("host",), "target": ("target", "host", "runtime")}
+
+
+def headline(report: Row) -> str:
+    """What was tested, in a line."""
+    backend, environment = report["backend"], report["environment"]
+    version = f" {backend['version']}" if backend["version"] else ""
+    distribution = f" ({backend['distribution']}{version})" if backend["distribution"] else ""
+    return (
+        f"{backend['name']}{distribution}: {backend['toolchain']}, torch {environment.get('torch', 'unknown')}, "
+        f"{environment.get('platform', 'platform unknown')}, seed {report['run']['seed']}"
+    )
+
+
+def incomplete_line(report: Row) -> str:
+    """That planned cells are missing, or nothing."""
+    if report["run"]["complete"]:
+        return ""
+    lost = report["summary"]["verdicts"].get(Verdict.LOST.value, 0)
+    return f"INCOMPLETE: {lost} of {report['plan']['cells']} planned cells never came back."
+
+
+def level_line(report: Row) -> str:
+    """Whether the level was reached, and otherwise which one was."""
+    certification = report["certification"]
+    if not certification["missing"]:
+        return f"Level {certification['level']}: reached."
+    known = " (known failures only)" if certification["excused"] else ""
+    achieved = certification["achieved"] or "none"
+    return f"Level {certification['level']}: NOT reached{known}. Highest level reached: {achieved}."
+
+
+def selftest_line(report: Row) -> str:
+    """How the harness did in its own test."""
+    score = report["harness"].get("selftest")
+    if score is None:
+        return "Self-test of the harness: not run on this torch and platform (conformance selftest)."
+    return (
+        f"Self-test of the harness: {score['caught']} of {score['saboteurs']} saboteurs caught, "
+        "on this torch and platform."
+    )
+
+
+def suite_table(report: Row) -> tuple[list[Verdict], list[tuple[str, list[int], int]]]:
+    """The verdicts that occur; and for each suite, and for all, its count of each and its cells."""
+    counted = report["summary"]["verdicts"]
+    seen = [verdict for verdict in Verdict if counted.get(verdict.value)]
+    rows = [
+        (suite, [counts.get(verdict.value, 0) for verdict in seen], sum(counts.values()))
+        for suite, counts in report["summary"]["suites"].items()
+    ]
+    return seen, [*rows, ("all", [counted[verdict.value] for verdict in seen], report["plan"]["cells"])]
+
+
+def behaviour_groups(report: Row, role: str) -> list[list[Row]]:
+    """The rows of the table of ``role``, host or target; those that differ only by host or runtime are one."""
+    apart = ("cell", "runtime", *BEHAVIOUR_KEYS[role][1:])
+    groups: dict[str, list[Row]] = {}
+    for row in report["availability"][role]:
+        alike = {key: value for key, value in row.items() if key not in apart}
+        groups.setdefault(repr(alike), []).append(row)
+    return list(groups.values())
+
+
+def different(rows: Iterable[Row], key: str) -> list[str]:
+    """The values that ``rows`` have for ``key``, each once."""
+    return list(dict.fromkeys(row[key] for row in rows))
+
+
+def steps_text(steps: dict[str, str]) -> str:
+    """A behaviour as one line."""
+    return ", ".join(f"{step} {result}" for step, result in steps.items())
+
+
+def not_exercised(report: Row) -> list[str]:
+    """Why states were not tried, each reason once."""
+    return sorted({row["message"] for row in report["cells"] if row["verdict"] == Verdict.NOT_EXERCISED.value})
+
+
+def notes(report: Row) -> list[str]:
+    """The remarks of all clauses, each once."""
+    return list(dict.fromkeys(note for row in report["cells"] for note in row.get("notes", ())))
+
+
+def failing(report: Row) -> list[Row]:
+    """The cells with which a run cannot succeed."""
+    return [row for row in report["cells"] if Verdict(row["verdict"]).fails]
+
+
+def failure_groups(rows: Iterable[Row], *, every: bool = False) -> list[list[Row]]:
+    """Failures of one clause with the same verdict and phase are told once; each by itself if ``every``."""
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        key = (row["clause"], row["verdict"], row["phase"])
+        groups.setdefault((*key, row["id"]) if every else key, []).append(row)
+    return list(groups.values())
+
+
+def where(row: Row) -> str:
+    """The id of a cell without its clause: ``[add-full-yes/yes]``."""
+    return str(row["id"])[len(row["clause"]) :]
