@@ -10,8 +10,12 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.contract import Clause, shipped_clauses
-from conformance.report import printable, write_atomically
+from conformance.quiet import ignore_missing_numpy
+
+ignore_missing_numpy()  # before any of these imports torch
+
+from conformance.contract import Clause, shipped_clauses  # noqa: E402
+from conformance.report import printable, write_atomically  # noqa: E402
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

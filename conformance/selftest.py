@@ -11,7 +11,6 @@ import dataclasses
 import functools
 import multiprocessing
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from typing import Any
@@ -27,9 +26,10 @@ from conformance.catalogue import (
     select,
 )
 from conformance.contract import Clause, shipped_clauses, suite_function
-from conformance.devices import NUMPY_IS_MISSING, Limits, ZygotePool
+from conformance.devices import Limits, ZygotePool
 from conformance.plan import Cell, cells_of
 from conformance.privacy import without_paths
+from conformance.quiet import ignore_missing_numpy
 from conformance.score import identity
 from conformance.verdict import Verdict
 
@@ -170,7 +170,7 @@ _workshop: Workshop
 
 def _start(seed: int) -> None:
     global _workshop  # one for each worker process, which lives as long as it does
-    warnings.filterwarnings("ignore", message=NUMPY_IS_MISSING)
+    ignore_missing_numpy()
     _workshop = Workshop(ZygotePool(LIMITS), seed, {})
 
 

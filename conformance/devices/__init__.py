@@ -5,6 +5,5 @@ from __future__ import annotations
 from conformance.devices._child import Child, Limits
 from conformance.devices._device import Device, Transport
 from conformance.devices._pool import ZygotePool
-from conformance.devices._zygote import NUMPY_IS_MISSING
 
-__all__ = ["NUMPY_IS_MISSING", "Child", "Device", "Limits", "Transport", "ZygotePool"]
+__all__ = ["Child", "Device", "Limits", "Transport", "ZygotePool"]

@@ -26,9 +26,6 @@ from typing import Any
 #: silenced.
 PINNED_ENVIRONMENT = {"TORCH_CPP_LOG_LEVEL": "WARNING", "OMP_NUM_THREADS": "1"}
 
-#: torch says so wherever NumPy is not installed. The harness does not need it, and its users need not be told.
-NUMPY_IS_MISSING = "Failed to initialize NumPy"
-
 DESCRIPTORS = ("connection", "stdout", "stderr", "stack")
 
 
@@ -97,8 +94,9 @@ def _import_everything() -> None:
     """What every child needs, once. No operator runs here: that would start threads, which do not survive a fork."""
     import gc
 
-    warnings.filterwarnings("ignore", message=NUMPY_IS_MISSING)
+    from conformance.quiet import ignore_missing_numpy
 
+    ignore_missing_numpy()
     import torch
 
     torch.set_num_threads(1)

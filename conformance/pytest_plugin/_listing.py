@@ -10,11 +10,13 @@ import pytest
 from conformance.catalogue import Candidate, SelectionError, candidates, library_sources
 from conformance.devices import ZygotePool
 from conformance.pytest_plugin._start import limits_of
+from conformance.quiet import ignore_missing_numpy
 from conformance.registry import Source
 
 
 def list_backends(config: pytest.Config) -> int:
     """Print every backend that can be chosen, and whether it can be used here. Returns the exit code."""
+    ignore_missing_numpy()
     from conformance.report.terminal import backends_text
 
     pool = ZygotePool(limits_of(config))

@@ -13,9 +13,10 @@ import pytest
 
 from conformance.catalogue import Candidate, Description, SelectionError, select
 from conformance.contract import Level, suites_path
-from conformance.devices import NUMPY_IS_MISSING, Limits, ZygotePool
+from conformance.devices import Limits, ZygotePool
 from conformance.errors import HarnessError
 from conformance.expectations import Expectations, ExpectationsError
+from conformance.quiet import NUMPY_IS_MISSING, ignore_missing_numpy
 
 _GIB = 2**30
 
@@ -23,6 +24,7 @@ _GIB = 2**30
 def start(config: pytest.Config) -> None:
     """Find the chosen backends and register what runs them. Raises UsageError for anything that was asked wrongly."""
     _register_markers(config)
+    ignore_missing_numpy()
     config.addinivalue_line("filterwarnings", f"ignore:{NUMPY_IS_MISSING}:UserWarning")
     pool = ZygotePool(limits_of(config))
     worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
