@@ -22,7 +22,7 @@ from conformance.catalogue import Description, select
 from conformance.comparison import assert_close
 from conformance.contract import shipped_clauses, suite_function
 from conformance.devices import Limits, ZygotePool
-from conformance.plan import cells_of
+from conformance.plan import Cell, cells_of
 from conformance.toolchains import Session
 from conformance.toolchains.torchscript import open_session
 from conformance.values import decode, encode
@@ -54,14 +54,16 @@ def main(name: str = "reference", rounds: str = "60") -> None:
 
 
 def _measure(devices: int, rounds: int, workshop: Workshop, description: Description, session: Session) -> float:
-    cell, bare = [], []
+    (clause,) = (each for each in shipped_clauses() if each.id == CLAUSES[devices])
+    (cell,) = (each for each in cells_of(clause, description) if each.case == CASE)
+    isolated, bare = [], []
     for _ in range(rounds + _WARM_UP):
-        cell.append(_seconds(lambda: _run_cell(CLAUSES[devices], workshop, description)))
+        isolated.append(_seconds(lambda: _run_cell(cell, workshop, description)))
         bare.append(_seconds(lambda: _run_bare(session, workshop, through_artifact=devices == 2)))
         session.call("release", {})
-    in_cell, in_one = (statistics.median(each[_WARM_UP:]) * 1e3 for each in (cell, bare))
+    in_cell, in_one = (statistics.median(each[_WARM_UP:]) * 1e3 for each in (isolated, bare))
     print(
-        f"{CLAUSES[devices]:24} {devices} device{'s' if devices > 1 else ' '}: cell {in_cell:5.1f} ms, "
+        f"{clause.id:24} {devices} device{'s' if devices > 1 else ' '}: cell {in_cell:5.1f} ms, "
         f"bare {in_one:5.1f} ms, ratio {in_cell / in_one:4.2f}, isolation {in_cell - in_one:5.1f} ms"
     )
     return in_cell - in_one
@@ -73,10 +75,8 @@ def _seconds(work: Callable[[], None]) -> float:
     return time.perf_counter() - began
 
 
-def _run_cell(clause_id: str, workshop: Workshop, description: Description) -> None:
-    (clause,) = (each for each in shipped_clauses() if each.id == clause_id)
-    (cell,) = (each for each in cells_of(clause, description) if each.case == CASE)
-    function, names = suite_function(clause)
+def _run_cell(cell: Cell, workshop: Workshop, description: Description) -> None:
+    function, names = suite_function(cell.clause)
     bench = Bench(workshop, cell, description)
     outcome = bench.attempt(function, {name: bench.part(name) for name in names})
     assert outcome.verdict.value == "PASS", outcome
