@@ -72,6 +72,7 @@ class _Spare:
             self._connection.close()
             for descriptor in inherited:
                 os.close(descriptor)
+            _touch_memory()
             request = _Lines(theirs).read()
             if request is None:
                 os._exit(0)  # the zygote has ended
@@ -130,6 +131,17 @@ def _warm_the_jit(torch: Any) -> None:
         plain = torch.jit.script(case_named("add").module_class().eval())
         torch.jit.load(io.BytesIO(plain.save_to_buffer()))
         torch.jit.mobile._load_for_lite_interpreter(io.BytesIO(plain._save_to_buffer_for_lite_interpreter()))
+
+
+def _touch_memory() -> None:
+    """Write, while nobody waits, to the memory that a device will write to: each page is copied at its first write."""
+    import torch
+
+    from conformance.cases import case_named
+
+    with warnings.catch_warnings(), torch.device("meta"):
+        warnings.simplefilter("ignore")
+        torch.jit.script(case_named("submodules").module_class().eval())
 
 
 def _become_device(message: dict[str, Any], descriptors: list[int]) -> None:
