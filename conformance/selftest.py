@@ -37,7 +37,7 @@ FORMAT = "torch-conformance-selftest/1"
 #: The conforming backends, which must pass everything.
 CONTROLS = ("reference", "python_control")
 #: Seconds for a verb: hangs are part of the test, and each costs this long.
-LIMITS = Limits(seconds=4.0)
+LIMITS = Limits(seconds=6.0)
 #: Cells of a control that one task runs.
 _CHUNK = 40
 

@@ -187,8 +187,8 @@ def test_stable(host, case):
     claims = host.claims(lowered, count=50)
     check(len(set(claims["answers"])) == 1, f"equal questions had the answers {claims['answers']}")
     check(
-        claims["longest_seconds"] < 0.1,
-        f"one question took {claims['longest_seconds']:.3f} s; it is asked at every call",
+        claims["slow_seconds"] < 0.1,
+        f"three questions took {claims['slow_seconds']:.3f} s or more each; one is asked at every call",
     )
     run_kind(host, lowered, case.call)
     after = host.claims(lowered)["answers"][0]

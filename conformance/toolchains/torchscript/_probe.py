@@ -71,23 +71,24 @@ def given_spec(session: Session, module: int) -> bytes:
         return encode(session.backend.compile_spec(session.get(module).case))
 
 
-#: An answer that takes longer is not waited for again.
+#: After so many answers that take longer, no more is asked. One may be slow because the machine is busy.
 _SLOW_SECONDS = 0.1
+_SLOW_ANSWERS = 3
 
 
 @verb
 def claims(session: Session, lowered: int, count: int = 1) -> dict[str, Any]:
-    """What ``is_available()`` answers to ``count`` questions, or until an answer is slow; the longest, in seconds."""
+    """What ``is_available()`` answers to ``count`` questions, and the seconds of the third slowest (0: fewer)."""
     with Subject():
         inner = _probed(session, lowered)
-        answers, longest = [], 0.0
-        for _ in range(count):
+        answers: list[bool] = []
+        seconds: list[float] = []
+        while len(answers) < count and sum(each > _SLOW_SECONDS for each in seconds) < _SLOW_ANSWERS:
             started = time.perf_counter()
             answers.append(bool(inner.probe_available()))
-            longest = max(longest, time.perf_counter() - started)
-            if longest > _SLOW_SECONDS:
-                break
-    return {"answers": answers, "longest_seconds": longest}
+            seconds.append(time.perf_counter() - started)
+    slow = sorted(seconds, reverse=True)[_SLOW_ANSWERS - 1 : _SLOW_ANSWERS]
+    return {"answers": answers, "slow_seconds": slow[0] if slow else 0.0}
 
 
 @verb
