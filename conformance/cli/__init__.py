@@ -1,0 +1,31 @@
+"""``conformance``: what needs no test run.
+
+Each module of this package is a command or a few that belong together: ``add(commands)`` gives them their parsers, and
+the ``run`` default of a parser is the function that carries the command out and returns the exit code.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from conformance.quiet import ignore_missing_numpy
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit code.
+
+    0; 1 for what a command says is not as it should be (its ``--help`` tells what that is); 2 for bad input.
+    """
+    ignore_missing_numpy()  # before a command imports torch
+    from conformance.cli import _contract, _reports, _selftest
+
+    parser = argparse.ArgumentParser(
+        prog="conformance", description="The contract of PyTorch backends, and reports about it."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for module in (_contract, _reports, _selftest):
+        module.add(commands)
+    options = parser.parse_args(arguments)
+    code: int = options.run(options)
+    return code

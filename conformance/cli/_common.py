@@ -1,0 +1,17 @@
+"""What the commands share: their parsers' type, and how bad input is refused."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TypeAlias
+
+from conformance.report import printable
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def refuse(text: str) -> int:
+    """Say on stderr what is wrong with the input; the exit code for it."""
+    print(f"conformance: {printable(text)}", file=sys.stderr)
+    return 2

@@ -1,0 +1,69 @@
+"""Reports that are there: ``show``, ``compare`` and ``merge``."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from pathlib import Path
+
+from conformance.cli._common import Commands, refuse
+from conformance.report import ReportError, read_report, write_report
+
+
+def add(commands: Commands) -> None:
+    """``show``, ``compare`` and ``merge``."""
+    show = commands.add_parser("show", help="a report as the tables that ended its run")
+    show.add_argument("report", type=Path, help="a report.json")
+    show.set_defaults(run=_show)
+    compare = commands.add_parser("compare", help="what changed from one report to others (exit code 1: a regression)")
+    compare.add_argument("first", type=Path, metavar="A.json", help="the report to compare with")
+    compare.add_argument("others", type=Path, metavar="B.json", nargs="+", help="what it is compared to, one by one")
+    compare.add_argument("--format", choices=("terminal", "markdown"), default="terminal", help="default: terminal")
+    compare.add_argument("--all", action="store_true", help="also the rows of behaviour that do not differ")
+    compare.set_defaults(run=_compare)
+    merge = commands.add_parser("merge", help="join the reports of the shards of one run (exit code 1: cells lack)")
+    merge.add_argument("shards", type=Path, metavar="SHARD.json", nargs="+", help="the report of a part of the run")
+    merge.add_argument("-o", "--output", type=Path, metavar="OUT.json", required=True, help="the report of the whole")
+    merge.set_defaults(run=_merge)
+
+
+def _show(options: argparse.Namespace) -> int:
+    from conformance.report.terminal import summary_text
+
+    try:
+        report = read_report(options.report)
+    except ReportError as error:
+        return refuse(str(error))
+    print(summary_text(report, shutil.get_terminal_size().columns))
+    return 0
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from conformance.report.compare_text import MarkdownFace, TerminalFace, comparison_text, named
+
+    paths = [options.first, *options.others]
+    try:
+        reports = named(paths, [read_report(path) for path in paths])
+    except ReportError as error:
+        return refuse(str(error))
+    face = MarkdownFace() if options.format == "markdown" else TerminalFace(shutil.get_terminal_size().columns)
+    text, regressed = comparison_text(reports, face, every=options.all)
+    print(text)
+    return 1 if regressed else 0
+
+
+def _merge(options: argparse.Namespace) -> int:
+    from conformance.report.merge import merge
+
+    paths = options.shards
+    try:
+        report = merge([(str(path), read_report(path)) for path in paths])
+        write_report(options.output, report)
+    except ReportError as error:
+        return refuse(str(error))
+    except (OverflowError, RecursionError) as error:
+        return refuse(f"the shards hold values that no run has: {error}")
+    missing, lost = report["plan"]["deselected"], report["summary"]["verdicts"].get("LOST", 0)
+    print(f"{len(paths)} shards, {report['plan']['cells']} cells: {missing} of the contract are missing, {lost} lost")
+    print(f"report: {options.output}")
+    return 1 if missing or lost else 0

@@ -1,0 +1,54 @@
+"""``selftest``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from pathlib import Path
+
+from conformance.cli._common import Commands, refuse
+from conformance.report import write_atomically
+
+
+def add(commands: Commands) -> None:
+    """``selftest``."""
+    selftest = commands.add_parser("selftest", help="prove that the harness can fail: every saboteur must be caught")
+    selftest.add_argument("names", nargs="*", metavar="SABOTEUR", help="only these (default: all, and the controls)")
+    selftest.add_argument("-n", type=int, default=1, metavar="WORKERS", help="processes side by side (default: 1)")
+    selftest.add_argument("--seed", type=int, default=0, metavar="N", help="the seed of weights and inputs")
+    selftest.add_argument("--output", type=Path, metavar="DIR", help="write selftest.json and selftest.md there")
+    selftest.add_argument("--list", action="store_true", help="show the saboteurs and the clauses that must catch them")
+    selftest.add_argument("-q", "--quiet", action="store_true", help="no progress, only the result")
+    selftest.set_defaults(run=_selftest)
+
+
+def _selftest(options: argparse.Namespace) -> int:
+    from conformance.catalogue import SelectionError
+    from conformance.report.selftest import matrix_markdown, result_text, saboteurs_text
+    from conformance.score import remember, succeeded
+    from conformance.selftest import Selftest
+
+    if options.n < 1:
+        return refuse(f"-n takes a number of processes, 1 or more; found {options.n}")
+    try:
+        selftest = Selftest(options.seed, options.n, options.names)
+        width = shutil.get_terminal_size().columns
+        if options.list:
+            print(saboteurs_text(selftest.saboteurs, width))
+            return 0
+        document = selftest.run((lambda line: None) if options.quiet else _say)
+    except SelectionError as error:
+        return refuse(str(error))
+    print(result_text(document, width))
+    if not options.names:
+        remember(document)
+    if options.output:
+        options.output.mkdir(parents=True, exist_ok=True)
+        write_atomically(options.output / "selftest.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+        write_atomically(options.output / "selftest.md", matrix_markdown(document))
+    return 0 if succeeded(document) else 1
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
