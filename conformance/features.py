@@ -43,6 +43,10 @@ reductions = _feature("reductions", "Reductions along dimensions: sum, mean, max
 views = _feature("views", "Operators that rearrange a tensor: reshape, transpose, slicing, cat.")
 convolution = _feature("convolution", "Convolution, pooling and batch normalisation as an evaluated network uses them.")
 recurrent = _feature("recurrent", "aten::lstm, whose weights come as a list of tensors.")
+quantized = _feature(
+    "quantized",
+    "Quantised layers, whose weights are packed when a module is loaded (quantized::conv2d, quantized::linear).",
+)
 parameters = _feature("parameters", "Modules with parameters and buffers, which become part of the lowered module.")
 submodules = _feature("submodules", "Modules that call submodules, inlined into the method that is lowered.")
 several_methods = _feature(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import re
 import traceback
 from typing import Any
 
@@ -15,6 +16,9 @@ from conformance.errors import (
     HarnessError,
     SubjectError,
 )
+
+#: How a line begins that says what was raised.
+_STATED = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception): ")
 
 
 class Verdict(enum.Enum):
@@ -101,6 +105,9 @@ def _gist(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if "Traceback of TorchScript" not in text:
         return _one_line(text)
+    stated = [line for line in lines if _STATED.match(line)]
+    if stated:
+        return stated[-1][:500]
     around = lines[0].startswith("The following operation failed in the TorchScript interpreter")
     return (lines[-1] if around else lines[0])[:500]
 

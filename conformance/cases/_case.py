@@ -39,6 +39,8 @@ class Case:
     module_class: type[torch.nn.Module]
     samples: Callable[[Maker], Samples]
     methods: tuple[str, ...]
+    #: Whether clauses about every case try it; one that is large is tried only by the clauses that name it.
+    everywhere: bool = True
 
     def build(self, seed: int) -> tuple[torch.nn.Module, Samples]:
         """A fresh module in evaluation mode, and its inputs. The same seed gives the same; global state is kept."""
@@ -65,21 +67,22 @@ def register_case(
     *features: Feature,
     samples: Callable[[Maker], Samples],
     methods: tuple[str, ...] = ("forward",),
+    everywhere: bool = True,
 ) -> Callable[[ModuleType], ModuleType]:
     """Register the decorated module class as the case ``name``. Raises ValueError when the name is taken."""
 
     def register(module_class: ModuleType) -> ModuleType:
         if name in _CORPUS:
             raise ValueError(f"case {name!r} is registered twice: {_CORPUS[name].module_class} and {module_class}")
-        _CORPUS[name] = Case(name, frozenset(features), module_class, samples, methods)
+        _CORPUS[name] = Case(name, frozenset(features), module_class, samples, methods, everywhere)
         return module_class
 
     return register
 
 
 def corpus() -> tuple[Case, ...]:
-    """Every case, in the order of registration: from one addition up to small networks."""
-    return tuple(_CORPUS.values())
+    """What clauses about every case are tried on, in the order of registration: one addition up to small networks."""
+    return tuple(case for case in _CORPUS.values() if case.everywhere)
 
 
 def case_named(name: str) -> Case:

@@ -71,12 +71,20 @@ def load(
             source = Path(folder, "artifact")
             source.write_bytes(artifact)
             source = str(source)
-        if runtime == "lite":
-            module: Any = _load_for_lite_interpreter(source)
-        else:
-            module = torch.jit.load(source, _extra_files=wanted)
+        module = _loaded(source, runtime, wanted)
     texts = {name: text.decode() if isinstance(text, bytes) else text for name, text in wanted.items()}
     return session.keep(module), texts
+
+
+def _loaded(source: Any, runtime: str, extra_files: dict[str, Any] | None = None) -> Any:
+    if runtime == "lite":
+        return _load_for_lite_interpreter(source)
+    return torch.jit.load(source, _extra_files=extra_files)
+
+
+def load_artifact(artifact: bytes, runtime: str) -> Any:
+    """The module in an artifact, by the full JIT ("full") or the lite interpreter ("lite")."""
+    return _loaded(io.BytesIO(artifact), runtime)
 
 
 @verb
@@ -179,10 +187,7 @@ def load_many(session: Session, artifact: bytes, runtime: str, count: int) -> li
     for _quarter in range(4):
         for _ in range(count // 4):
             with Subject():
-                if runtime == "lite":
-                    _load_for_lite_interpreter(io.BytesIO(artifact))
-                else:
-                    torch.jit.load(io.BytesIO(artifact))
+                load_artifact(artifact, runtime)
         readings.append(_resident_bytes())
     return readings
 

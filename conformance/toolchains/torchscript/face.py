@@ -151,6 +151,68 @@ class TorchScriptDevice(Device):
         )
         return found
 
+    # Under the guards of inference, and in threads of its own.
+
+    def load_under(self, guard: str, artifact: Artifact) -> Module:
+        """Load within a guard: "no_grad", "inference_mode" or "none"."""
+        return self._made("load_under", phase="load", guard=guard, artifact=artifact.data, runtime=artifact.runtime)
+
+    def run_under(
+        self, guard: str, module: Module, method: str, inputs: tuple[Any, ...], differentiable: bool = False
+    ) -> Any:
+        """What a method returns within a guard; with ``differentiable``, for inputs that require grad."""
+        found = self.call(
+            "run_under",
+            phase="run",
+            guard=guard,
+            module=module.number,
+            method=method,
+            inputs=encode(inputs),
+            differentiable=differentiable,
+        )
+        return decode(found)
+
+    def modes(self) -> dict[str, bool]:
+        """The grad mode and the inference mode of the thread in which verbs run."""
+        modes: dict[str, bool] = self.call("modes", phase="inspect")
+        return modes
+
+    def modes_under(self, guard: str, steps: list[Step]) -> list[dict[str, bool]]:
+        """The thread's modes within a guard: at first, and after each step."""
+        modes: list[dict[str, bool]] = self.call(
+            "modes_under", phase="run", guard=guard, steps=[step.as_message() for step in steps]
+        )
+        return modes
+
+    def run_in_threads(
+        self, modules: list[Module], calls: list[Call], threads: int = 4, rounds: int = 6, guard: str = "none"
+    ) -> Threads:
+        """Run every call on the modules in several threads at once, which take turns in what they begin with; the
+        thread that starts them stands within the guard."""
+        found = self.call(
+            "run_in_threads",
+            phase="run",
+            modules=[module.number for module in modules],
+            calls=[{"method": call.method, "inputs": encode(call.inputs)} for call in calls],
+            threads=threads,
+            rounds=rounds,
+            guard=guard,
+        )
+        return _threads(found)
+
+    def load_in_threads(self, artifact: Artifact, call: Call, threads: int = 4) -> Threads:
+        """Load an artifact in several threads at once, and run a call on what each has loaded."""
+        found = self.call(
+            "load_in_threads",
+            phase="load",
+            artifact=artifact.data,
+            runtime=artifact.runtime,
+            method=call.method,
+            inputs=encode(call.inputs),
+            threads=threads,
+        )
+        return _threads(found)
+
     # Looking.
 
     def signatures(self, module: Module) -> dict[str, dict[str, Any]]:
@@ -266,6 +328,40 @@ class Ability:
     def state(self) -> str:
         """As availability states are written: compile/execute, "yes" or "no" each."""
         return "/".join("yes" if error is None else "no" for error in (self.compile_error, self.execute_error))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Step:
+    """Something that is done within a guard: an artifact is loaded (the module of the steps that follow), or a call is
+    made, which succeeds or not."""
+
+    artifact: Artifact | None = None
+    call: tuple[str, tuple[Any, ...]] | None = None
+
+    def as_message(self) -> dict[str, Any]:
+        if self.artifact is not None:
+            return {"artifact": self.artifact.data, "runtime": self.artifact.runtime}
+        assert self.call is not None
+        return {"method": self.call[0], "inputs": encode(self.call[1])}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Threads:
+    """What several threads at once came to.
+
+    ``results`` has the different results of each call; ``modes`` the different modes that a fresh thread had before its
+    work and after it; ``errors`` what was raised, each text once.
+    """
+
+    results: list[list[Any]]
+    modes: list[dict[str, bool]]
+    errors: list[str]
+
+
+def _threads(found: dict[str, Any]) -> Threads:
+    return Threads(
+        [[decode(each) for each in results] for results in found["results"]], found["modes"], found["errors"]
+    )
 
 
 class PreparedCase:

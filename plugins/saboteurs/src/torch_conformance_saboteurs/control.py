@@ -220,8 +220,10 @@ class PythonBackend:
         return self.outputs_of(handle, value)
 
     def call(self, handle: Handle, inputs: list[Any]) -> Any:
-        """The method's result."""
-        return handle.function(*inputs)
+        """The method's result, without a history: the executor of ``torch.jit`` specialises what runs with one, and
+        that fails once it runs in inference mode."""
+        with torch.no_grad():
+            return handle.function(*inputs)
 
     def failure(self, handle: Handle, error: Exception) -> Exception:
         """What to raise for an error of the method: its text, and the debug handle of what failed."""
