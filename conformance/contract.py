@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from conformance.availability import Availability
+from conformance.features import Feature
 
 #: The version of the contract that the shipped suites state. It changes when a clause is added, removed or changed.
 CONTRACT_VERSION = "1"
@@ -67,6 +68,8 @@ class Clause:
     hosts: tuple[Availability, ...]
     targets: tuple[Availability, ...]
     control: Control
+    #: Features that the clause needs beside those of the case.
+    needs: tuple[Feature, ...]
     #: "supported": cells whose case needs a feature that the backend declares missing are UNSUPPORTED;
     #: "unsupported": the clause speaks of just those cases.
     speaks_of: str
@@ -88,6 +91,7 @@ def clause(
     hosts: Iterable[Availability] = (Availability.FULL,),
     targets: Iterable[Availability] = (),
     control: Control = Control.SAME_CELL,
+    needs: Iterable[Feature] = (),
     speaks_of: str = "supported",
 ) -> Callable[[Function], Function]:
     """Declare the decorated function to be the clause ``id``; its docstring is the statement.
@@ -114,6 +118,7 @@ def clause(
             hosts=tuple(hosts),
             targets=tuple(targets) or ((Availability.FULL,) if takes_target else ()),
             control=control,
+            needs=tuple(needs),
             speaks_of=speaks_of,
         )
         return function

@@ -83,6 +83,10 @@ mutable_state = _feature(
     "mutable_state", "A method that writes an attribute or a buffer of its module (prim::SetAttr, in-place)."
 )
 fork = _feature("fork", "torch.jit.fork and torch.jit.wait (prim::fork, aten::wait).")
+debug_handles = _feature(
+    "debug_handles",
+    "Preprocess takes debug handles, so that the lite interpreter can tell which line of the model failed.",
+)
 free_compile_spec = _feature(
     "free_compile_spec", "Entries of the compile spec that the backend does not know are kept, not refused."
 )

@@ -96,7 +96,8 @@ def _cell(
     not_applicable: str = "",
 ) -> Cell:
     decided, why = None, not_applicable
-    lacking = description.lacks(case.features) if case and clause.speaks_of == "supported" else {}
+    needs = frozenset(clause.needs) | (case.features if case and clause.speaks_of == "supported" else frozenset())
+    lacking = description.lacks(needs)
     if not_applicable:
         decided = Verdict.NOT_APPLICABLE
     elif lacking:

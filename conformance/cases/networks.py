@@ -56,6 +56,35 @@ class ConvNet(torch.nn.Module):
         return self.classifier(self.dropout(torch.flatten(self.features(x), 1)))
 
 
+class _Adder(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return x + y
+
+
+class _Subtractor(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return x - y
+
+
+@register_case(
+    "two_branches",
+    f.submodules,
+    samples=lambda make: {"forward": [tuple(make.floats(2, 3) for _ in range(3)) for _ in range(2)]},
+)
+class TwoBranches(torch.nn.Module):
+    """Whichever argument does not fit, another submodule fails."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = _Adder()
+        self.right = _Subtractor()
+
+    def forward(self, x: Tensor, for_left: Tensor, for_right: Tensor) -> Tensor:
+        left = self.left(x, for_left)
+        right = self.right(x, for_right)
+        return left - right
+
+
 @register_case(
     "lstm",
     f.recurrent,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import hashlib
 from typing import Any
 
@@ -67,7 +68,10 @@ def exposes(session: Session, module: int, original: int) -> list[str]:
 
 @verb
 def graph_of(session: Session, module: int, method: str) -> dict[str, Any]:
-    """The operators of a method after inlining, the source lines of each, and the custom methods that it calls."""
+    """The operators of a method after inlining, the source lines of each, and the custom methods that it calls.
+
+    ``work`` has how often each operator occurs that computes a tensor in every run, outside of branches and loops.
+    """
     with Subject():
         target = session.module(module)
         graph = target._c._get_method(method).graph.copy()
@@ -78,7 +82,14 @@ def graph_of(session: Session, module: int, method: str) -> dict[str, Any]:
             lines.setdefault(node.kind(), []).extend(underlined_lines(node.sourceRange()))
             if node.kind() == "prim::CallMethod":
                 calls.add(f"{next(iter(node.inputs())).type().annotation_str}.{node.s('name')}")
-    return {"operators": sorted(lines), "lines": lines, "calls": sorted(calls)}
+        torch._C._jit_pass_dce(graph)
+        work = collections.Counter(node.kind() for node in graph.nodes() if _computes_a_tensor(node))
+    return {"operators": sorted(lines), "lines": lines, "calls": sorted(calls), "work": dict(work)}
+
+
+def _computes_a_tensor(node: Any) -> bool:
+    is_operator = not node.kind().startswith("prim::")
+    return is_operator and any(output.type().kind() == "TensorType" for output in node.outputs())
 
 
 def _nodes(block: Any) -> Any:

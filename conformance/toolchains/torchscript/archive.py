@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import pickle
 import random
 import re
 import zipfile
@@ -77,6 +78,24 @@ def rewritten(artifact: bytes, rewrite: Callable[[str, bytes], bytes]) -> bytes:
         for info in archive.infolist():
             copy.writestr(info.filename, rewrite(info.filename, archive.read(info.filename)))
     return result.getvalue()
+
+
+def debug_handles(artifact: bytes) -> list[tuple[int, str]]:
+    """Each debug handle that a lite artifact knows, with the operator of the node that it stands for.
+
+    Raises ValueError for an artifact that was saved without debug information.
+    """
+    found = [data for name, data in records(artifact).items() if name.endswith("/callstack_debug_map.pkl")]
+    if not found:
+        raise ValueError("the artifact has no table of debug handles: it was saved without debug information")
+    return [(handle, operator) for handle, _, operator, _ in _DataOnly(io.BytesIO(found[0])).load()]
+
+
+class _DataOnly(pickle.Unpickler):
+    """Reads containers, numbers and texts, and refuses whatever would be called."""
+
+    def find_class(self, module: str, name: str) -> None:
+        raise ValueError(f"a table of debug handles holds no objects, found {module}.{name}")
 
 
 def underlined_lines(text: str) -> list[str]:

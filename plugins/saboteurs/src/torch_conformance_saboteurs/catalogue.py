@@ -7,6 +7,7 @@ from torch_conformance_saboteurs import (
     sabotage_availability,
     sabotage_composition,
     sabotage_damage,
+    sabotage_debug,
     sabotage_inference,
     sabotage_life_cycle,
     sabotage_numbers,
@@ -26,5 +27,6 @@ SABOTEURS: tuple[Saboteur, ...] = (
     *sabotage_damage.SABOTEURS,
     *sabotage_process.SABOTEURS,
     *sabotage_inference.SABOTEURS,
+    *sabotage_debug.SABOTEURS,
     *sabotage_trial.SABOTEURS,
 )
