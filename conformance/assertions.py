@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
-from conformance.cases import Call, case_named
+from conformance.cases import case_named
 from conformance.comparison import assert_close, assert_equal, describe
-from conformance.errors import ConformanceFailure, DeviceDied, DeviceEnded, SubjectError
+from conformance.errors import ConformanceFailure, DeviceDied, SubjectError
 from conformance.toolchains.torchscript.archive import records, underlined_lines
 from conformance.toolchains.torchscript.face import (
     Artifact,
@@ -34,7 +34,6 @@ __all__ = [
     "assert_same_signatures",
     "assert_types_like",
     "check",
-    "outcome_of_damage",
     "refused",
     "traces_of",
     "unavailable",
@@ -205,26 +204,6 @@ def _judge_accepted(host: TorchScriptDevice, lowered: Any, case: PreparedCase) -
     except ConformanceFailure as difference:
         return f"and miscomputed: {difference}"
     return _OUT_OF_DATE
-
-
-def outcome_of_damage(
-    target: TorchScriptDevice, artifact: Artifact, call: Call, what: str, *, numbers: bool = True
-) -> bool:
-    """Load and run a damaged artifact; True when it was refused with an error, False when it computed.
-
-    Raises ConformanceFailure when it computed something wrong (unless ``numbers`` is false), and what the device came
-    to when it crashed or hung, with ``what`` had been done to the artifact.
-    """
-    try:
-        result = target.run_call(target.load(artifact), call)[0]
-    except SubjectError:
-        return True
-    except DeviceEnded as error:
-        error.context = f"processed module or archive with damage: {what}"
-        raise
-    if numbers:
-        assert_close(result, call.expected, f"accepted although damaged ({what})")
-    return False
 
 
 def unmangled(qualified_name: str) -> str:

@@ -7,6 +7,7 @@ import itertools
 import pickle
 import random
 import re
+import struct
 import zipfile
 from collections.abc import Callable
 
@@ -61,14 +62,30 @@ def truncations(artifact: bytes, seed: int, count: int) -> list[tuple[str, bytes
 
 
 def flips(artifact: bytes, seed: int, count: int) -> list[tuple[str, bytes]]:
-    """The artifact with one bit changed, at ``count`` places, and what was done."""
+    """The artifact with one bit changed, at ``count`` places in the data of each of its records and as many in what
+    lies between them, and what was done."""
     randomness = random.Random(seed)
     damaged = []
-    for _ in range(count):
-        at, bit = randomness.randrange(len(artifact)), randomness.randrange(8)
-        changed = artifact[:at] + bytes([artifact[at] ^ (1 << bit)]) + artifact[at + 1 :]
-        damaged.append((f"bit {bit} of byte {at} flipped", changed))
+    for name, places in _stretches(artifact).items():
+        for at in (randomness.choice(places) for _ in range(count)):
+            bit = randomness.randrange(8)
+            changed = artifact[:at] + bytes([artifact[at] ^ (1 << bit)]) + artifact[at + 1 :]
+            damaged.append((f"bit {bit} of byte {at} flipped, in {name}", changed))
     return damaged
+
+
+def _stretches(artifact: bytes) -> dict[str, range | list[int]]:
+    """Where the data of each record lies in the archive, and all that is not data, as offsets."""
+    stretches: dict[str, range | list[int]] = {}
+    between = set(range(len(artifact)))
+    with zipfile.ZipFile(io.BytesIO(artifact)) as archive:
+        for info in archive.infolist():
+            name_length, extra_length = struct.unpack_from("<HH", artifact, info.header_offset + 26)
+            start = info.header_offset + 30 + name_length + extra_length
+            if info.compress_size:
+                stretches[info.filename] = range(start, start + info.compress_size)
+                between -= set(stretches[info.filename])
+    return {**stretches, "the container": sorted(between)}
 
 
 def rewritten(artifact: bytes, rewrite: Callable[[str, bytes], bytes]) -> bytes:
