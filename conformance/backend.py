@@ -89,6 +89,9 @@ class Backend:
     #: What takes the ability away from a *running* process after it loaded an artifact, without a restart.
     lost: Environment | None = None
 
+    #: A folder of golden sets that the distribution brings: artifacts of former releases, see ``conformance goldens``.
+    goldens: str | None = None
+
     def prepare(self) -> Environment | None:
         """Build or find what the backend needs. Called once before a run, in a process of its own; may be slow.
 

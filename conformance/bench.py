@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from conformance.availability import Availability
@@ -12,8 +13,9 @@ from conformance.cases import Call, case_named
 from conformance.catalogue import Description
 from conformance.comparison import Margin, comparing
 from conformance.contract import Control
-from conformance.devices import Child, Limits, ZygotePool
-from conformance.devices._device import Ledger
+from conformance.devices import Child, Ledger, Limits, ZygotePool
+from conformance.errors import HarnessError
+from conformance.goldens import GoldensError, GoldenSet, read_goldens
 from conformance.plan import Cell
 from conformance.privacy import without_paths
 from conformance.toolchains.torchscript.face import PreparedCase, TorchScriptDevice
@@ -21,7 +23,7 @@ from conformance.values import decode
 from conformance.verdict import Outcome, Verdict, outcome_of
 
 #: What a clause can ask for by the name of a parameter.
-PARTS = frozenset({"bench", "host", "target", "bare", "case", "other_case", "backend", "record"})
+PARTS = frozenset({"bench", "host", "target", "bare", "case", "other_case", "backend", "record", "goldens"})
 
 
 #: After so many timeouts of a backend in a process, its devices get less time, but at least so many seconds.
@@ -67,22 +69,20 @@ class Result:
         if self.record.observed:
             row["behaviour"] = {"expected": self.record.expected, "observed": self.record.observed}
         if self.margin.comparisons:
-            row["margin"] = {
-                "comparisons": self.margin.comparisons,
-                "used": round(self.margin.used, 4),
-                "absolute": self.margin.absolute,
-                "dtype": self.margin.dtype,
-            }
+            row["margin"] = self.margin.as_row()
         return row
 
 
 class Workshop:
     """What the cells of one pytest process share: the pool, the seed, samples and controls that were computed."""
 
-    def __init__(self, pool: ZygotePool, seed: int, descriptions: dict[str, Description]) -> None:
+    def __init__(
+        self, pool: ZygotePool, seed: int, descriptions: dict[str, Description], goldens: Path | None = None
+    ) -> None:
         self.pool = pool
         self.seed = seed
         self.descriptions = descriptions
+        self._goldens = goldens
         self._timeouts: collections.Counter[str] = collections.Counter()
         self._samples: dict[tuple[str, int], tuple[Call, ...]] = {}
         self._controls: dict[str, Outcome] = {}
@@ -116,6 +116,16 @@ class Workshop:
         if self._timeouts[backend] < _PATIENCE:
             return limits
         return dataclasses.replace(limits, seconds=max(min(limits.seconds, _LEAST_SECONDS), limits.seconds / 10))
+
+    def goldens(self, description: Description) -> tuple[GoldenSet, ...]:
+        """What the backend wrote in former times: the sets that its distribution brings, and those of this run's
+        folder. Raises HarnessError for a set that cannot be read."""
+        shipped = Path(description.goldens) if description.goldens else None
+        try:
+            sets = [each for folder in (shipped, self._goldens) if folder for each in read_goldens(folder)]
+        except GoldensError as error:
+            raise HarnessError(str(error)) from error
+        return tuple(each for each in sets if each.backend == description.source.name)
 
     def _control(
         self, cell: Cell, function: Callable[..., None], arguments: Callable[[Bench], dict[str, Any]]
@@ -166,6 +176,11 @@ class Bench:
     def other_case(self, name: str) -> PreparedCase:
         """Another case of the corpus, by name."""
         return self._workshop.case(name)
+
+    @property
+    def goldens(self) -> tuple[GoldenSet, ...]:
+        """Artifacts that the backend wrote in former times."""
+        return self._workshop.goldens(self.backend)
 
     def part(self, name: str) -> Any:
         """What a clause's parameter of that name is; one of PARTS."""

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.availability import Availability
-from conformance.devices import Device, ZygotePool
-from conformance.devices._device import Ledger
+from conformance.devices import Device, Ledger, ZygotePool
 from conformance.errors import DeviceEnded, SubjectError
 from conformance.features import Feature
 from conformance.registry import Source, installed_sources
@@ -34,6 +33,8 @@ class Description:
     states: dict[str, dict[str, str | None] | None]
     lost: dict[str, str | None] | None
     files: tuple[dict[str, str], ...]
+    #: A folder of golden sets that the backend's distribution brings.
+    goldens: str | None = None
 
     def environment(self, state: Availability) -> dict[str, str | None] | None:
         """What puts a process into a state; None when the author gave no way."""
@@ -112,6 +113,7 @@ def _described(source: Source, prepared: dict[str, str | None], message: dict[st
         states=message["states"],
         lost=message["lost"],
         files=tuple(message["files"]),
+        goldens=message["goldens"],
     )
 
 

@@ -10,7 +10,7 @@ import contextlib
 import contextvars
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -29,13 +29,41 @@ DEFAULT_TOLERANCES: Mapping[str, tuple[float, float]] = {
 
 
 @dataclasses.dataclass
-class Margin:
-    """The worst comparison of a cell: largest absolute error, and its share of what was allowed there."""
+class Budget:
+    """What was allowed for a dtype and by whom, and the worst of what was seen.
 
-    absolute: float = 0.0
-    used: float = 0.0
-    dtype: str = ""
+    ``origin`` is "default", "author" (the backend's class overrides it: a declared deviation) or "exact" (nothing is
+    allowed). ``used`` is the largest share of the allowed error, ``absolute`` the error where that was.
+    """
+
+    rtol: float
+    atol: float
+    origin: str
     comparisons: int = 0
+    used: float = 0.0
+    absolute: float = 0.0
+
+
+@dataclasses.dataclass
+class Margin:
+    """The comparisons of a cell, by the name of the dtype."""
+
+    budgets: dict[str, Budget] = dataclasses.field(default_factory=dict)
+
+    @property
+    def comparisons(self) -> int:
+        return sum(budget.comparisons for budget in self.budgets.values())
+
+    def as_row(self) -> dict[str, Any]:
+        """The margin as a report has it: the worst comparison of all, and what was allowed and seen for each dtype."""
+        dtype, worst = max(self.budgets.items(), key=lambda item: item[1].used)
+        return {
+            "comparisons": self.comparisons,
+            "used": round(worst.used, 4),
+            "absolute": worst.absolute,
+            "dtype": dtype,
+            "budgets": {name: dataclasses.asdict(budget) for name, budget in self.budgets.items()},
+        }
 
 
 @dataclasses.dataclass
@@ -43,7 +71,16 @@ class _Context:
     tolerances: Mapping[str, tuple[float, float]]
     margin: Margin
 
+    def budget(self, dtype: str) -> Budget:
+        if dtype not in self.margin.budgets:
+            default = DEFAULT_TOLERANCES.get(dtype, (0.0, 0.0))
+            rtol, atol = self.tolerances.get(dtype, default)
+            origin = "author" if dtype in self.tolerances else "default" if dtype in DEFAULT_TOLERANCES else "exact"
+            self.margin.budgets[dtype] = Budget(rtol, atol, origin)
+        return self.margin.budgets[dtype]
 
+
+BudgetOf = Callable[[str], Budget]
 _context: contextvars.ContextVar[_Context | None] = contextvars.ContextVar("comparison", default=None)
 
 
@@ -51,7 +88,7 @@ _context: contextvars.ContextVar[_Context | None] = contextvars.ContextVar("comp
 def comparing(tolerances: Mapping[str, tuple[float, float]]) -> Iterator[Margin]:
     """Within the block, comparisons use these tolerances over the defaults, and add to the margin that is yielded."""
     margin = Margin()
-    token = _context.set(_Context({**DEFAULT_TOLERANCES, **tolerances}, margin))
+    token = _context.set(_Context(tolerances, margin))
     try:
         yield margin
     finally:
@@ -63,13 +100,14 @@ def assert_close(actual: Any, expected: Any, where: str) -> None:
 
     Containers are compared element by element. ``where`` says what was compared. Raises ConformanceFailure.
     """
-    context = _context.get() or _Context(DEFAULT_TOLERANCES, Margin())
-    _compare(actual, expected, where, context)
+    context = _context.get() or _Context({}, Margin())
+    _compare(actual, expected, where, context.budget)
 
 
 def assert_equal(actual: Any, expected: Any, where: str) -> None:
     """``actual`` is ``expected``, bit by bit where they are tensors. Raises ConformanceFailure."""
-    _compare(actual, expected, where, _Context({}, Margin()))
+    exact = Budget(0.0, 0.0, "exact")
+    _compare(actual, expected, where, lambda dtype: exact)
 
 
 def describe(value: Any) -> str:
@@ -86,25 +124,25 @@ def describe(value: Any) -> str:
     return f"{type(value).__name__} {value!r:.80}"
 
 
-def _compare(actual: Any, expected: Any, where: str, context: _Context) -> None:
+def _compare(actual: Any, expected: Any, where: str, budget_of: BudgetOf) -> None:
     if isinstance(expected, torch.Tensor):
         if not isinstance(actual, torch.Tensor):
             raise ConformanceFailure(f"{where}: expected {describe(expected)}, found {describe(actual)}")
-        _compare_tensors(actual, expected, where, context)
+        _compare_tensors(actual, expected, where, budget_of)
     elif isinstance(expected, tuple | list):
         if type(actual) is not type(expected) or len(actual) != len(expected):
             raise ConformanceFailure(
                 f"{where}: expected a {type(expected).__name__} of {len(expected)}, found {describe(actual)}"
             )
         for index, (mine, theirs) in enumerate(zip(actual, expected, strict=True)):
-            _compare(mine, theirs, f"{where}[{index}]", context)
+            _compare(mine, theirs, f"{where}[{index}]", budget_of)
     elif isinstance(expected, dict):
         if not isinstance(actual, dict) or list(actual) != list(expected):
             raise ConformanceFailure(
                 f"{where}: expected a dict with the keys {list(expected)}, found {describe(actual)}"
             )
         for key in expected:
-            _compare(actual[key], expected[key], f"{where}[{key!r}]", context)
+            _compare(actual[key], expected[key], f"{where}[{key!r}]", budget_of)
     elif type(actual) is not type(expected) or not _same_scalar(actual, expected):
         raise ConformanceFailure(f"{where}: expected {describe(expected)}, found {describe(actual)}")
 
@@ -116,7 +154,7 @@ def _same_scalar(actual: Any, expected: Any) -> bool:
     return bool(actual == expected)
 
 
-def _compare_tensors(actual: torch.Tensor, expected: torch.Tensor, where: str, context: _Context) -> None:
+def _compare_tensors(actual: torch.Tensor, expected: torch.Tensor, where: str, budget_of: BudgetOf) -> None:
     for attribute in ("dtype", "shape", "layout"):
         found, wanted = getattr(actual, attribute), getattr(expected, attribute)
         if found != wanted:
@@ -126,18 +164,18 @@ def _compare_tensors(actual: torch.Tensor, expected: torch.Tensor, where: str, c
             raise ConformanceFailure(f"{where}: expected {describe(expected)}, found {describe(actual)}")
         return
     dtype = str(expected.dtype).removeprefix("torch.")
-    rtol, atol = context.tolerances.get(dtype, (0.0, 0.0))
+    budget = budget_of(dtype)
     mine, theirs = _wide(actual), _wide(expected)
     error = (mine - theirs).abs()
     equal = (mine == theirs) | (mine.isnan() & theirs.isnan())
     error = torch.where(equal, torch.zeros_like(error), error)
-    allowed = atol + rtol * theirs.abs()
+    allowed = budget.atol + budget.rtol * theirs.abs()
     wrong = ~equal & ~((error <= allowed) & error.isfinite())
-    if mine.dtype.is_floating_point and rtol == atol == 0:
+    if mine.dtype.is_floating_point and budget.rtol == budget.atol == 0:
         wrong |= torch.signbit(mine) != torch.signbit(theirs)
-    _note_margin(context.margin, error, allowed, equal, dtype)
+    _note(budget, error, allowed, equal)
     if bool(wrong.any()):
-        raise ConformanceFailure(_difference(actual, expected, where, wrong, error, (rtol, atol)))
+        raise ConformanceFailure(_difference(actual, expected, where, wrong, error, budget))
 
 
 def _wide(tensor: torch.Tensor) -> torch.Tensor:
@@ -149,15 +187,15 @@ def _wide(tensor: torch.Tensor) -> torch.Tensor:
     return detached.to(torch.int64)
 
 
-def _note_margin(margin: Margin, error: torch.Tensor, allowed: torch.Tensor, equal: torch.Tensor, dtype: str) -> None:
-    margin.comparisons += 1
+def _note(budget: Budget, error: torch.Tensor, allowed: torch.Tensor, equal: torch.Tensor) -> None:
+    budget.comparisons += 1
     finite = ~equal & error.isfinite()
     if bool(finite.any()):
-        share = torch.where(finite, error / allowed.clamp_min(1e-300), torch.zeros_like(allowed))
-        if float(share.max()) > margin.used:
-            margin.used = float(share.max())
-            margin.absolute = float(error[finite].max())
-            margin.dtype = dtype
+        share = torch.where(finite, (error / allowed.clamp_min(1e-300)).clamp_max(1e9), torch.zeros_like(allowed))
+        at = int(share.argmax())
+        if float(share.flatten()[at]) > budget.used:
+            budget.used = float(share.flatten()[at])
+            budget.absolute = float(error.flatten()[at])
 
 
 def _difference(
@@ -166,14 +204,14 @@ def _difference(
     where: str,
     wrong: torch.Tensor,
     error: torch.Tensor,
-    tolerance: tuple[float, float],
+    budget: Budget,
 ) -> str:
     worst = torch.where(wrong, torch.nan_to_num(error.to(torch.float64), nan=math.inf, posinf=math.inf), -1.0)
     flat = int(worst.argmax())
     index = tuple(int(each) for each in torch.unravel_index(torch.tensor(flat), expected.shape))
     position = f" at {list(index)}" if index else ""
     return (
-        f"{where}: {int(wrong.sum())} of {wrong.numel()} elements differ beyond rtol={tolerance[0]:g}, "
-        f"atol={tolerance[1]:g}; worst{position}: expected {expected[index].item():.9g}, "
+        f"{where}: {int(wrong.sum())} of {wrong.numel()} elements differ beyond rtol={budget.rtol:g}, "
+        f"atol={budget.atol:g}; worst{position}: expected {expected[index].item():.9g}, "
         f"found {actual[index].item():.9g}"
     )

@@ -108,6 +108,11 @@ def problems_of(backend: Backend) -> list[str]:
     for attribute in (*(state.attribute for state in Availability), "lost"):
         value = getattr(backend, attribute)
         expect(attribute, "a conformance.Environment or None", value is None or isinstance(value, Environment))
+    expect(
+        "goldens",
+        "the path of a folder as a string, or None",
+        backend.goldens is None or isinstance(backend.goldens, str),
+    )
     try:
         tolerances: dict[str, Any] = dict(backend.tolerances)
     except (TypeError, ValueError):
@@ -138,6 +143,7 @@ def describe(backend: Backend) -> dict[str, Any]:
         "tolerances": {name: (each.rtol, each.atol) for name, each in backend.tolerances.items()},
         "states": {name: None if state is None else dict(state) for name, state in states.items()},
         "lost": None if backend.lost is None else dict(backend.lost),
+        "goldens": backend.goldens,
         "files": [{"name": Path(path).name, "sha256": sha256_of(Path(path))} for path in libraries],
     }
 

@@ -10,12 +10,14 @@ from conformance.assertions import (
     refused,
     traces_of,
 )
+from conformance.comparison import comparing
 from conformance.contract import Control, Level, clause
+from conformance.goldens import GOLDEN_CASES
 from conformance.survey import survey
 from conformance.toolchains.torchscript.archive import flips, truncations, with_old_setstate
 from conformance.toolchains.torchscript.face import Artifact
 from conformance.toolchains.torchscript.processed import damaged_programs
-from conformance.verdict import NotApplicable
+from conformance.verdict import NotApplicable, NotExercised
 
 EVERY_CASE: tuple[str, ...] = ()
 REPRESENTATIVE = ("add", "two_methods", "parameters", "lstm")
@@ -164,6 +166,29 @@ def test_older(host, target, case):
         loaded = target.load(artifact)
         for call in case.calls:
             assert_close(target.run_call(loaded, call)[0], call.expected, f"{case.name}, {what}")
+
+
+@clause(
+    "save-load.goldens",
+    source="pytorch/pytorch#71597",
+    level=Level.CORE,
+    cases=GOLDEN_CASES,
+    runtimes=("full", "lite"),
+    control=Control.NONE,
+)
+def test_goldens(target, case, goldens):
+    """Artifacts that former releases of the backend wrote load, and compute what they did."""
+    kept = [(each, golden) for each in goldens for golden in each.goldens_of(case.name, target.runtime)]
+    if not kept:
+        raise NotExercised(
+            "no golden set with this case: `conformance goldens` writes, --conformance-goldens reads one"
+        )
+    for golden_set, golden in kept:
+        loaded = target.load(golden.artifact)
+        with comparing(golden_set.tolerances):
+            for call in golden.calls:
+                where = f"{case.name}.{call.method} of the golden set {golden_set.name}"
+                assert_close(target.run_call(loaded, call)[0], call.expected, where)
 
 
 @clause("save-load.no-host-paths", source="pytorch/pytorch#41145", level=Level.CORE, cases=("add", "linear"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.devices._child import Child, Limits
-from conformance.devices._device import Device, Transport
+from conformance.devices._device import Device, Ledger, Transport
 from conformance.devices._pool import ZygotePool
 
-__all__ = ["Child", "Device", "Limits", "Transport", "ZygotePool"]
+__all__ = ["Child", "Device", "Ledger", "Limits", "Transport", "ZygotePool"]

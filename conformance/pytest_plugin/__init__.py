@@ -69,6 +69,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FILE",
         help="known failures (TOML), which still run and are held against what happens",
     )
+    group.addoption(
+        "--conformance-goldens",
+        metavar="DIR",
+        help="golden sets of former releases (see `conformance goldens`), which must load and compute the same today",
+    )
 
 
 @pytest.hookimpl(wrapper=True)

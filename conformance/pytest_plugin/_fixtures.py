@@ -8,6 +8,7 @@ import pytest
 
 from conformance.bench import Bench, Record
 from conformance.catalogue import Description
+from conformance.goldens import GoldenSet
 from conformance.pytest_plugin._run import BENCH
 from conformance.toolchains.torchscript.face import PreparedCase, TorchScriptDevice
 
@@ -53,6 +54,12 @@ def other_case(bench: Bench) -> Callable[[str], PreparedCase]:
 def backend(bench: Bench) -> Description:
     """What is known of the backend under test: its name, declared features, states of availability."""
     return bench.backend
+
+
+@pytest.fixture
+def goldens(bench: Bench) -> tuple[GoldenSet, ...]:
+    """Artifacts that the backend wrote in former times."""
+    return bench.goldens
 
 
 @pytest.fixture

@@ -83,6 +83,20 @@ def _expectations(config: pytest.Config) -> Expectations:
         raise pytest.UsageError(str(error)) from error
 
 
+def _goldens(config: pytest.Config) -> Path | None:
+    """The folder of golden sets, read once so that a damaged set is said before anything runs."""
+    if not config.option.conformance_goldens:
+        return None
+    from conformance.goldens import GoldensError, read_goldens
+
+    folder = Path(config.option.conformance_goldens)
+    try:
+        read_goldens(folder)
+    except GoldensError as error:
+        raise pytest.UsageError(f"--conformance-goldens: {error}") from error
+    return folder
+
+
 def _select(config: pytest.Config, pool: ZygotePool) -> list[Candidate]:
     library = config.option.conformance_library
     try:
@@ -105,7 +119,7 @@ def _register_runner(
     from conformance.pytest_plugin import _fixtures
     from conformance.pytest_plugin._run import Runner
 
-    workshop = Workshop(pool, seed, {each.source.name: each for each in descriptions})
+    workshop = Workshop(pool, seed, {each.source.name: each for each in descriptions}, _goldens(config))
     config.pluginmanager.register(_fixtures, "conformance-fixtures")
     config.pluginmanager.register(Runner(workshop, expectations), "conformance-runner")
 

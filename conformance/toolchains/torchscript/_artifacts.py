@@ -23,23 +23,29 @@ from conformance.values import decode, encode
 
 @verb
 def save(
-    session: Session, module: int, runtime: str, via: str = "buffer", extra_files: dict[str, str] | None = None
+    session: Session,
+    module: int,
+    runtime: str,
+    via: str = "buffer",
+    extra_files: dict[str, str] | None = None,
+    debug_info: bool = True,
 ) -> bytes:
     """A module as an artifact: ``torch.jit.save`` ("full") or ``_save_for_lite_interpreter`` ("lite").
 
-    ``via`` is "buffer", "file", or "bytes"; what comes back are the bytes in each case.
+    ``via`` is "buffer", "file", or "bytes"; what comes back are the bytes in each case. ``debug_info`` is whether
+    a lite artifact gets the table of debug handles.
     """
     saved = session.module(module)
     with Subject(), tempfile.TemporaryDirectory() as folder:
-        return _save(saved, runtime, via, extra_files or {}, Path(folder, "artifact"))
+        return _save(saved, runtime, via, extra_files or {}, Path(folder, "artifact"), debug_info)
 
 
-def _save(module: Any, runtime: str, via: str, extra_files: dict[str, str], path: Path) -> bytes:
+def _save(module: Any, runtime: str, via: str, extra_files: dict[str, str], path: Path, debug_info: bool) -> bytes:
     if runtime == "lite":
         if via == "file":
-            module._save_for_lite_interpreter(str(path), extra_files, True)
+            module._save_for_lite_interpreter(str(path), extra_files, debug_info)
             return path.read_bytes()
-        data: bytes = module._save_to_buffer_for_lite_interpreter(extra_files, True)
+        data: bytes = module._save_to_buffer_for_lite_interpreter(extra_files, debug_info)
         return data
     if via == "file":
         torch.jit.save(module, str(path), _extra_files=extra_files)

@@ -54,6 +54,16 @@ def records(artifact: bytes) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
+def without_source_positions(artifact: bytes) -> bytes:
+    """The archive without the records in which PyTorch keeps the paths of the model's source files."""
+    result = io.BytesIO()
+    with zipfile.ZipFile(result, "w", zipfile.ZIP_STORED) as copy:
+        for name, data in records(artifact).items():
+            if not name.endswith(".debug_pkl"):
+                copy.writestr(name, data)
+    return result.getvalue()
+
+
 def truncations(artifact: bytes, seed: int, count: int) -> list[tuple[str, bytes]]:
     """The artifact cut at ``count`` places, and what was done."""
     randomness = random.Random(seed)

@@ -102,9 +102,12 @@ class TorchScriptDevice(Device):
         via: str = "buffer",
         extra_files: dict[str, str] | None = None,
         runtime: str | None = None,
+        debug_info: bool = True,
     ) -> Artifact:
         runtime = runtime or self.runtime
-        data = self.call("save", module=module.number, runtime=runtime, via=via, extra_files=extra_files)
+        data = self.call(
+            "save", module=module.number, runtime=runtime, via=via, extra_files=extra_files, debug_info=debug_info
+        )
         return Artifact(data, runtime)
 
     def save_inner(self, module: Module) -> Artifact:

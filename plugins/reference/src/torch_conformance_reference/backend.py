@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conformance import Environment, Features, TorchScriptBackend, features
@@ -25,6 +26,8 @@ class ReferenceBackend(TorchScriptBackend):
     unavailable = Environment(REFERENCE_BACKEND_COMPILE="0", REFERENCE_BACKEND_EXECUTE="0")
     compile_only = Environment(REFERENCE_BACKEND_EXECUTE="0")
     execute_only = Environment(REFERENCE_BACKEND_COMPILE="0")
+    # Artifacts of each release stay here: a later one must read them.
+    goldens = str(Path(__file__).parent / "goldens")
     # The switches are read at every question, so that they work on a running process too.
     lost = unavailable
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.saboteur import Saboteur
 from torch_conformance_saboteurs import (
+    sabotage_age,
     sabotage_availability,
     sabotage_composition,
     sabotage_damage,
@@ -28,5 +29,6 @@ SABOTEURS: tuple[Saboteur, ...] = (
     *sabotage_process.SABOTEURS,
     *sabotage_inference.SABOTEURS,
     *sabotage_debug.SABOTEURS,
+    *sabotage_age.SABOTEURS,
     *sabotage_trial.SABOTEURS,
 )
