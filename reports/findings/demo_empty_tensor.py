@@ -1,0 +1,17 @@
+"""backend_with_compiler_demo (shipped in some wheels of torch): a tensor without elements ends the process."""
+
+from pathlib import Path
+
+import torch
+
+torch.ops.load_library(str(Path(torch.__file__).parent / "lib" / "libbackend_with_compiler.so"))
+
+
+class Add(torch.nn.Module):
+    def forward(self, x, h):
+        return x + h
+
+
+spec = {"forward": {"some_compiler_option": "True"}}
+lowered = torch._C._jit_to_backend("backend_with_compiler_demo", torch.jit.script(Add()), spec)
+print(lowered(torch.ones(0), torch.ones(0)))

@@ -1,0 +1,35 @@
+"""Lite interpreter: some archives with one changed bit end the process that loads them instead of being refused."""
+
+import io
+import os
+import random
+import signal
+import sys
+
+import torch
+from torch.jit.mobile import _load_for_lite_interpreter
+
+
+class Add(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return x + y
+
+
+data = torch.jit.script(Add())._save_to_buffer_for_lite_interpreter()
+randomness = random.Random(0)
+died = []
+for _ in range(2000):
+    at, bit = randomness.randrange(len(data)), randomness.randrange(8)
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        try:
+            _load_for_lite_interpreter(io.BytesIO(data[:at] + bytes([data[at] ^ (1 << bit)]) + data[at + 1 :]))
+        except Exception:
+            pass
+        os._exit(0)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status < 0:
+        died.append(f"bit {bit} of byte {at}: {signal.Signals(-status).name}")
+print(f"{len(died)} of 2000 single-bit changes end the process:", *died, sep="\n  ")
+sys.exit(bool(died))

@@ -1,0 +1,26 @@
+"""to_backend: lowering from several threads at once ends the process (torch's own test backend, where it is shipped)."""
+
+import threading
+from pathlib import Path
+
+import torch
+
+torch.ops.load_library(str(Path(torch.__file__).parent / "lib" / "libjitbackend_test.so"))
+
+
+class Add(torch.nn.Module):
+    def forward(self, x, h):
+        return x + h
+
+
+def lower():
+    for _ in range(20):
+        torch._C._jit_to_backend("test_backend", torch.jit.script(Add()), {"forward": {"": ""}})
+
+
+threads = [threading.Thread(target=lower) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print("every lowering returned")
