@@ -1,5 +1,6 @@
 """Lite interpreter: some archives with one changed bit end the process that loads them instead of being refused."""
 
+import contextlib
 import io
 import os
 import random
@@ -17,19 +18,14 @@ class Add(torch.nn.Module):
 
 data = torch.jit.script(Add())._save_to_buffer_for_lite_interpreter()
 randomness = random.Random(0)
-died = []
-for _ in range(2000):
+for tried in range(1, 2001):
     at, bit = randomness.randrange(len(data)), randomness.randrange(8)
     child = os.fork()
     if child == 0:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        try:
+        with contextlib.suppress(Exception):
             _load_for_lite_interpreter(io.BytesIO(data[:at] + bytes([data[at] ^ (1 << bit)]) + data[at + 1 :]))
-        except Exception:
-            pass
         os._exit(0)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if status < 0:
-        died.append(f"bit {bit} of byte {at}: {signal.Signals(-status).name}")
-print(f"{len(died)} of 2000 single-bit changes end the process:", *died, sep="\n  ")
-sys.exit(bool(died))
+        sys.exit(f"bit {bit} of byte {at}, the change number {tried}: {signal.Signals(-status).name}")
