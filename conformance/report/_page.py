@@ -50,6 +50,7 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        keep_trailing_newline=True,
         finalize=_finalize,
     )
     environment.filters |= {"steps": _rows.steps_text, "different": _rows.different, "linked": _linked}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import uuid
 from collections import Counter
 from typing import Any
@@ -44,7 +45,7 @@ def document(report: dict[str, Any]) -> dict[str, Any]:
         "reportFormat": "CTRF",
         "specVersion": SPEC_VERSION,
         "reportId": str(
-            uuid.uuid5(uuid.NAMESPACE_URL, f"urn:torch-conformance:{run['id']}:{report['backend']['name']}")
+            uuid.uuid5(uuid.NAMESPACE_URL, legible(f"urn:torch-conformance:{run['id']}:{report['backend']['name']}"))
         ),
         **({"runId": run["id"]} if run["id"] else {}),
         "generatedBy": f"torch-conformance {harness['version']}",
@@ -175,11 +176,11 @@ def _milliseconds(seconds: float) -> int:
 
 
 def _legible(value: Any) -> Any:
-    """The value with texts that every parser takes: no lone surrogates, no codes that move a cursor."""
+    """The value as every parser takes it: no lone surrogates, no codes that move a cursor, no NaN."""
     if isinstance(value, str):
         return legible(value)
     if isinstance(value, dict):
         return {legible(name): _legible(each) for name, each in value.items()}
     if isinstance(value, list):
         return [_legible(each) for each in value]
-    return value
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -46,6 +46,7 @@ class Entry:
     backend: str = ""
     rank: int = -1
     level: str = ""
+    remarks: str = ""
     all: Share = Share(0, 0, 0)
     verdicts: str = ""
     suites: Mapping[str, Share] = dataclasses.field(default_factory=dict)
@@ -101,7 +102,8 @@ def _entry(path: Path, beside: Path) -> Entry:
         address,
         backend=report["backend"]["name"],
         rank=[None, *(level.value for level in Level)].index(reached),
-        level=" ".join(filter(None, (reached or "none", *remarks))),
+        level=reached or "none",
+        remarks=" ".join(filter(None, remarks)),
         all=_share(counted),
         verdicts=", ".join(f"{counted[each.value]} {each.value}" for each in Verdict if counted.get(each.value)),
         suites={suite: _share(counts) for suite, counts in report["summary"]["suites"].items()},
@@ -134,4 +136,4 @@ def _line(entry: Entry, suites: Sequence[str]) -> list[Any]:
         return [entry.folder, "unreadable", "", entry.problem, *("" for _ in suites), "", "", "", ""]
     shares = (str(entry.suites[suite]) if suite in entry.suites else "-" for suite in suites)
     told = (entry.torch, entry.seed, entry.started, entry.selftest)
-    return [entry.backend, entry.level, str(entry.all), entry.verdicts, *shares, *told]
+    return [entry.backend, f"{entry.level} {entry.remarks}".strip(), str(entry.all), entry.verdicts, *shares, *told]
