@@ -217,6 +217,15 @@ def test_show_renders_any_face(path: Path, capsys: pytest.CaptureFixture[str], n
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.parametrize("text", HOSTILE)
+def test_show_moves_no_cursor(path: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
+    path.write_text(json.dumps(poisoned(full_report(), text)), encoding="utf-8")
+    assert main(["show", str(path)]) == 0
+    said = capsys.readouterr().out
+    said.encode()
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202e]", said)
+
+
 def test_show_refuses_a_place_that_is_not_there(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", str(path), "-o", str(path / "no" / "face")]) == 2
     assert "cannot be written" in capsys.readouterr().err

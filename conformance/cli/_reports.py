@@ -38,6 +38,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def _show(options: argparse.Namespace) -> int:
+    from conformance.report._escape import legible
     from conformance.report.faces import FACES
     from conformance.report.terminal import summary_text
 
@@ -46,7 +47,7 @@ def _show(options: argparse.Namespace) -> int:
     except ReportError as error:
         return refuse(str(error))
     if options.format == "terminal":
-        return _put(summary_text(report, shutil.get_terminal_size().columns), options.output)
+        return _put(legible(summary_text(report, shutil.get_terminal_size().columns)), options.output)
     return _put(FACES[options.format].render(report), options.output)
 
 

@@ -102,7 +102,7 @@ def markdown_table(headers: Sequence[str], body: Sequence[Sequence[str]], number
     """A table whose last ``numbers`` columns are right-aligned. Its strings are escaped here, and nowhere before."""
     return tabulate(
         [[escape(text) for text in row] for row in body],
-        headers=list(headers),
+        headers=[escape(header) for header in headers],
         tablefmt="github",
         disable_numparse=True,
         colalign=["left"] * (len(headers) - numbers) + ["right"] * numbers,
