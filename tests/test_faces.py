@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from example_reports import DIGEST, HOSTILE, cell, full_report, poisoned, report_of
 
 from conformance.report import read_report
 from conformance.report._escape import escape_markdown
@@ -21,118 +22,13 @@ from conformance.report.markdown import markdown
 from conformance.report.terminal import summary_text
 from conformance.verdict import Verdict
 
-DIGEST = "0123456789abcdef" * 4
-HOSTILE = [
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "' onmouseover='alert(1)",
-    "</title></style></textarea></pre></script><script>alert(1)</script>",
-    "a|b|c",
-    "one\n\n| two | three |\n# four\r\n```\n",
-    "`code` ``` ~~~",
-    "]]>",
-    "<!-- -->",
-    "{{7*7}}",
-    "{% include 'report.css' %}",
-    "[text](javascript:alert(1)) ![](https://example.com/x.png)",
-    'javascript:alert(1) x/y#1"><b>',
-    "&lt;b&gt; &#60;b&#62;",
-    "\\|\\`\\",
-    "\ud800 \u202e \x00 \x1b[31m",
-]
-#: Strings that the schema chooses from a list, or that are digests: no report that was read has others there.
-CHOSEN = {"format", "sha256", "level", "achieved", "host", "target", "verdict"}
-#: Objects whose names are an author's or a clause's own.
-FREE_NAMES = {"environment", "missing", "tolerances", "states", "seconds", "expected", "observed", "suites", "clauses"}
 VOID = {"meta", "input", "br", "hr", "img", "link", "base", "area", "col", "embed", "source", "track", "wbr"}
-
-
-def cell(case: str, verdict: Verdict, clause: str = "lowering.outputs", **more: Any) -> dict[str, Any]:
-    """A cell of the report below."""
-    row = {
-        "id": f"{clause}[{case}-full-yes/yes]",
-        "clause": clause,
-        "suite": clause.partition(".")[0],
-        "level": "core",
-        "case": case,
-        "runtime": "full",
-        "host": "yes/yes",
-        "target": None,
-        "verdict": verdict.value,
-        "phase": "run" if verdict.fails else "",
-        "message": f"{case} came to {verdict.value}",
-        "seconds": {"lower": 0.25, "run": 0.5},
-    }
-    return row | more
-
-
-def report_of(cells: list[dict[str, Any]]) -> dict[str, Any]:
-    """A small report with something in every field."""
-    counts: dict[str, int] = {}
-    for row in cells:
-        counts[row["verdict"]] = counts.get(row["verdict"], 0) + 1
-    behaviour = {"expected": {"lower": "ok", "run": "ok"}, "observed": {"lower": "ok", "run": "wrong numbers"}}
-    measured = {"cell": "c", "host": "yes/yes", "runtime": "full", "verdict": "FAIL", **behaviour}
-    clause = {"id": "lowering.outputs", "suite": "lowering", "level": "core"}
-    return {
-        "format": "torch-conformance-report/1",
-        "run": {
-            "id": "r1",
-            "started": "2026-01-01",
-            "seconds": 2.0,
-            "seed": 7,
-            "argv": ["--backend=b"],
-            "complete": True,
-        },
-        "harness": {
-            "version": "0.1",
-            "contract": {"version": "1", "sha256": DIGEST},
-            "selftest": {"caught": 3, "saboteurs": 4, "succeeded": False},
-        },
-        "environment": {"python": "3.11", "implementation": "CPython", "torch": "2.13", "platform": "Linux", "x": "y"},
-        "backend": {
-            "name": "mine",
-            "toolchain": "torchscript",
-            "distribution": "mine-dist",
-            "version": "9.1",
-            "files": [{"name": "libmine.so", "sha256": DIGEST}],
-            "features": {"missing": {"loops": "prim::Loop is not lowered"}},
-            "tolerances": {"float16": [0.01, 0.02]},
-            "states": {"unavailable": True, "lost": False},
-        },
-        "plan": {"cells": len(cells), "deselected": 0, "sha256": DIGEST},
-        "clauses": [clause | {"statement": "Outputs are the same.", "source": "pytorch/pytorch#41145"}],
-        "cells": cells,
-        "availability": {"host": [measured], "target": [measured | {"target": "yes/yes"}]},
-        "summary": {"verdicts": counts, "suites": {"lowering": counts}, "clauses": {"lowering.outputs": counts}},
-        "certification": {"level": "core", "achieved": None, "missing": ["lowering.outputs: FAIL"], "excused": False},
-    }
 
 
 @pytest.fixture
 def report() -> dict[str, Any]:
-    """One cell of each verdict on a case of its own, and two on one case."""
-    error = {
-        "type": "RuntimeError",
-        "text": "it broke",
-        "stack": "line 1\n  line 2",
-        "stdout": "said",
-        "stderr": "cried",
-    }
-    cells = [cell(f"case_{verdict.value.lower()}", verdict, notes=["a remark"]) for verdict in Verdict]
-    cells[1] |= {"error": {**error, "signal": 11, "more": {"deep": ["er"]}}, "expectation": {"reason": "known"}}
-    cells.append(cell("case_fail", Verdict.PASS) | {"id": "lowering.outputs[case_fail-lite-yes/yes]"})
-    return report_of(cells)
-
-
-def poisoned(value: Any, text: str, name: str = "") -> Any:
-    """The same report with ``text`` in every string that is free."""
-    if isinstance(value, dict):
-        prefix = text if name in FREE_NAMES else ""
-        return {f"{prefix}{key}": poisoned(each, text, key) for key, each in value.items()}
-    if isinstance(value, list):
-        return [poisoned(each, text) for each in value]
-    return f"{value}{text}" if isinstance(value, str) and name not in CHOSEN else value
+    """One with everything."""
+    return full_report()
 
 
 class Page(HTMLParser):
@@ -195,7 +91,7 @@ def test_hostile_strings_are_text_in_html(report: dict[str, Any], tmp_path: Path
     assert not [name for name, _ in page.attributes if name.startswith("on") or name == "src"]
     assert all(re.match(r"#[\w-]+$|https://github\.com/[\w./-]+$", each) for each in values(page, "href"))
     if text.isprintable():
-        assert page.text.count(text) >= 100
+        assert page.text.count(text) >= 120
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -309,3 +205,69 @@ def test_a_report_is_not_changed_by_its_faces(report: dict[str, Any]) -> None:
     html(report)
     markdown(report)
     assert report == before
+
+
+def test_the_page_tells_attempts_reproducers_and_known_failures(report: dict[str, Any]) -> None:
+    page = Page(html(report))
+    for part in ("it differed by 3", "python reproducers/case_crash-full-yes_yes/reproduce.py", "known", "2027-01-01"):
+        assert part in page.text, part
+    assert "reproducers/case_crash-full-yes_yes/reproduce.py" in values(page, "href")
+    assert "https://github.com/mine/mine/issues/7" in values(page, "href")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "/etc/passwd",
+        "../up.py",
+        "a/../../up.py",
+        "./here.py",
+        "a//b.py",
+        "javascript:alert(1)",
+        "//example.com/x.py",
+        "-c/x.py",
+        "a\\b.py",
+        "a.py\n",
+        "",
+        "a/" * 200 + "b.py",
+        7,
+        None,
+    ],
+)
+def test_a_script_that_is_not_below_the_report_is_no_link(report: dict[str, Any], script: Any) -> None:
+    report["cells"][2]["reproducer"] = {"script": script}
+    page = Page(html(report))
+    assert all(each.startswith(("#", "https://github.com/")) for each in values(page, "href"))
+    assert "Reproducer" not in page.text
+
+
+@pytest.mark.parametrize("extra", [None, 7, "text", [], [7], {"x": 1}, [{"verdict": 7}], [{}], float("inf")])
+def test_what_no_schema_checks_may_be_anything(report: dict[str, Any], extra: Any) -> None:
+    for row in report["cells"]:
+        row |= {"attempts": extra, "reproducer": extra, "operators": extra}
+        row["margin"] = {"used": extra, "absolute": extra, "dtype": extra}
+        row["expectation"] = {"reason": extra, "issue": extra}
+    for operators in (extra, {"rows": extra}, {"rows": [extra, {"operator": extra}], "summary": extra}):
+        assert "Level core" in Page(html(report | {"operators": operators})).text
+
+
+def test_the_operators_stand_by_dtype(report: dict[str, Any]) -> None:
+    page = Page(html(report))
+    assert "3 pairs of operator and dtype: 1 wrong, 1 refused, 1 right" in " ".join(page.text.split())
+    assert any("add int64: wrong\ncounts wrong 2, ulp 4\noff" in each for each in values(page, "title"))
+
+
+def test_an_operator_measured_twice_shows_the_worse(report: dict[str, Any]) -> None:
+    twice = [
+        {"operator": "add", "dtype": "int8", "outcome": "crashed"},
+        {"operator": "add", "dtype": "int8", "outcome": "right"},
+    ]
+    page = Page(html(report | {"operators": {"rows": twice}}))
+    assert "1 pairs of operator and dtype: 1 crashed." in " ".join(page.text.split())
+
+
+def test_the_tightest_margins_are_those_of_cells_that_passed(report: dict[str, Any]) -> None:
+    report["cells"][1]["margin"] = {"used": 7.0}
+    page = Page(html(report))
+    assert "25.00 %" in page.text
+    assert "700.00 %" not in page.text

@@ -7,18 +7,24 @@ import shutil
 from pathlib import Path
 
 from conformance.cli._common import Commands, refuse
-from conformance.report import ReportError, read_report, write_report
+from conformance.report import ReportError, read_report, write_atomically, write_report
 
 
 def add(commands: Commands) -> None:
     """``show``, ``compare`` and ``merge``."""
-    show = commands.add_parser("show", help="a report as the tables that ended its run")
+    show = commands.add_parser("show", help="any face of a report: the tables that ended its run, a page, a badge, ...")
     show.add_argument("report", type=Path, help="a report.json")
+    formats = ("terminal", "markdown", "html", "ctrf", "badge-svg", "badge-json")
+    show.add_argument("--format", choices=formats, default="terminal", help="default: terminal")
+    _add_output(show)
     show.set_defaults(run=_show)
     compare = commands.add_parser("compare", help="what changed from one report to others (exit code 1: a regression)")
     compare.add_argument("first", type=Path, metavar="A.json", help="the report to compare with")
     compare.add_argument("others", type=Path, metavar="B.json", nargs="+", help="what it is compared to, one by one")
-    compare.add_argument("--format", choices=("terminal", "markdown"), default="terminal", help="default: terminal")
+    compare.add_argument(
+        "--format", choices=("terminal", "markdown", "html"), default="terminal", help="default: terminal"
+    )
+    _add_output(compare)
     compare.add_argument("--all", action="store_true", help="also the rows of behaviour that do not differ")
     compare.set_defaults(run=_compare)
     merge = commands.add_parser("merge", help="join the reports of the shards of one run (exit code 1: cells lack)")
@@ -27,18 +33,26 @@ def add(commands: Commands) -> None:
     merge.set_defaults(run=_merge)
 
 
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where to write it (default: stdout)")
+
+
 def _show(options: argparse.Namespace) -> int:
+    from conformance.report._escape import legible
+    from conformance.report.faces import FACES
     from conformance.report.terminal import summary_text
 
     try:
         report = read_report(options.report)
     except ReportError as error:
         return refuse(str(error))
-    print(summary_text(report, shutil.get_terminal_size().columns))
-    return 0
+    if options.format == "terminal":
+        return _put(legible(summary_text(report, shutil.get_terminal_size().columns)), options.output)
+    return _put(FACES[options.format].render(report), options.output)
 
 
 def _compare(options: argparse.Namespace) -> int:
+    from conformance.report.compare_html import comparison_html
     from conformance.report.compare_text import MarkdownFace, TerminalFace, comparison_text, named
 
     paths = [options.first, *options.others]
@@ -46,10 +60,25 @@ def _compare(options: argparse.Namespace) -> int:
         reports = named(paths, [read_report(path) for path in paths])
     except ReportError as error:
         return refuse(str(error))
-    face = MarkdownFace() if options.format == "markdown" else TerminalFace(shutil.get_terminal_size().columns)
-    text, regressed = comparison_text(reports, face, every=options.all)
-    print(text)
-    return 1 if regressed else 0
+    if options.format == "html":
+        text, regressed = comparison_html(reports, every=options.all)
+    else:
+        face = MarkdownFace() if options.format == "markdown" else TerminalFace(shutil.get_terminal_size().columns)
+        text, regressed = comparison_text(reports, face, every=options.all)
+    return _put(text, options.output) or (1 if regressed else 0)
+
+
+def _put(text: str, output: Path | None) -> int:
+    """Write a face where it was asked for; the exit code."""
+    text = text if text.endswith("\n") else f"{text}\n"
+    if output is None:
+        print(text, end="")
+        return 0
+    try:
+        write_atomically(output, text)
+    except OSError as error:
+        return refuse(f"{output} cannot be written: {error.strerror}")
+    return 0
 
 
 def _merge(options: argparse.Namespace) -> int:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from conformance.report import _rows
+from conformance.report._details import Attempt, Reproducer, attempts_of, plain, reproducer_of
 from conformance.report._rows import Row
 from conformance.verdict import Verdict
 
@@ -99,6 +99,8 @@ class Failure:
     where: str
     facts: tuple[tuple[str, str], ...]
     outputs: tuple[Output, ...]
+    attempts: tuple[Attempt, ...]
+    reproducer: Reproducer | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,7 +166,17 @@ def failures_of(report: Row) -> list[FailureGroup]:
         for row in rows:
             number += 1
             facts, outputs = _left_behind(row)
-            failures.append(Failure(f"failure-{number}", row, _rows.where(row) or row["id"], facts, outputs))
+            failures.append(
+                Failure(
+                    f"failure-{number}",
+                    row,
+                    _rows.where(row) or row["id"],
+                    facts,
+                    outputs,
+                    attempts_of(row),
+                    reproducer_of(row),
+                )
+            )
         first = rows[0]
         groups.append(
             FailureGroup(clauses[first["clause"]], Verdict(first["verdict"]), first["phase"], tuple(failures))
@@ -180,20 +192,15 @@ def _left_behind(row: Row) -> tuple[tuple[tuple[str, str], ...], tuple[Output, .
         ("runtime", row["runtime"]),
         ("host", row["host"]),
         ("target", row["target"] or ""),
-        *((name, _plain(value)) for name, value in error.items() if name not in _OUTPUTS and value is not None),
-        *((name, _plain(row[name])) for name in ("expectation", "margin") if name in row),
+        *((name, _rows.steps_text(steps)) for name, steps in row.get("behaviour", {}).items()),
+        *((name, plain(value)) for name, value in error.items() if name not in _OUTPUTS and value is not None),
+        *((name, plain(row[name])) for name in ("expectation", "margin") if name in row),
         ("seconds", seconds),
     ]
-    outputs = [_output(name, _plain(error[name])) for name in _OUTPUTS if error.get(name)]
+    outputs = [_output(name, plain(error[name])) for name in _OUTPUTS if error.get(name)]
     shown = [each for each in outputs if each.text.strip() != row["message"].strip()]
     return tuple((name, text) for name, text in facts if text), tuple(shown)
 
 
 def _output(name: str, text: str) -> Output:
     return Output(name, text[:_LONGEST_OUTPUT], max(0, len(text) - _LONGEST_OUTPUT))
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_plain(each)}" for name, each in value.items() if each != "")
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -114,17 +114,16 @@ class ReportFolder:
             self._cells.flush()
 
     def finish(self, report: dict[str, Any]) -> Path:
-        """Validate and write the report; the path of its file."""
-        from conformance.report.html import html
-        from conformance.report.markdown import markdown
+        """Validate and write the report and its faces; the path of its file."""
+        from conformance.report.faces import FACES
 
         self._cells.close()
         validate(report, "the report of this run")
         path = self.path / "report.json"
         with _explained(self.path):
             write_atomically(path, _text_of(report))
-            write_atomically(self.path / "report.html", html(report))
-            write_atomically(self.path / "report.md", markdown(report))
+            for face in FACES.values():
+                write_atomically(self.path / face.file, face.render(report))
         return path
 
 

@@ -141,20 +141,33 @@ def _pair(first: Named, other: Named, found: Sequence[CellChange], face: _Face) 
     pair = f"{first.letter} to {other.letter}"
     differences = circumstances(first.report, other.report)
     if differences:
-        same = first.report["backend"]["name"] == other.report["backend"]["name"]
-        yield face.heading(f"{pair}: {'the runs differ' if same else 'two different backends'}")
+        yield face.heading(f"{pair}: {what_differs(first, other)}")
         yield face.table(["what", first.letter, other.letter], differences)
-    counts = Counter(each.change for each in found)
-    told = [f"{counts[change]} {change.value}" for change in Change if counts[change] or change is Change.REGRESSED]
-    unchanged = len(first.rows.keys() | other.rows.keys()) - len(found)
-    yield face.heading(f"{pair}: {', '.join(told)}, {unchanged} unchanged")
+    yield face.heading(f"{pair}: {tally(first, other, found)}")
     for change in Change:
-        rows = [(each.cell, _ending(each.before), _ending(each.after)) for each in found if each.change is change]
+        rows = [
+            (each.cell, ending_text(each.before), ending_text(each.after)) for each in found if each.change is change
+        ]
         if rows:
             yield face.table([f"{change.value} ({len(rows)})", first.letter, other.letter], rows)
 
 
-def _ending(ending: Ending | None) -> str:
+def what_differs(first: Named, other: Named) -> str:
+    """What a difference of circumstances is one of."""
+    same = first.report["backend"]["name"] == other.report["backend"]["name"]
+    return "the runs differ" if same else "two different backends"
+
+
+def tally(first: Named, other: Named, found: Sequence[CellChange]) -> str:
+    """How many cells changed in which way; regressions are named even if there are none."""
+    counts = Counter(each.change for each in found)
+    told = [f"{counts[change]} {change.value}" for change in Change if counts[change] or change is Change.REGRESSED]
+    unchanged = len(first.rows.keys() | other.rows.keys()) - len(found)
+    return f"{', '.join(told)}, {unchanged} unchanged"
+
+
+def ending_text(ending: Ending | None) -> str:
+    """How a cell ended, in a line."""
     if ending is None:
         return "-"
     phase = f" in {ending.phase}" if ending.phase else ""

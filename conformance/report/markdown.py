@@ -41,7 +41,7 @@ def _level(report: dict[str, Any]) -> Iterable[str]:
 def _suites(report: dict[str, Any]) -> str:
     seen, rows = _rows.suite_table(report)
     body = [[suite, *(str(count or "") for count in counts), str(cells)] for suite, counts, cells in rows]
-    return _table(["suite", *(_rows.SHORT[verdict] for verdict in seen), "cells"], body, numbers=len(seen) + 1)
+    return markdown_table(["suite", *(_rows.SHORT[verdict] for verdict in seen), "cells"], body, numbers=len(seen) + 1)
 
 
 def _behaviour(report: dict[str, Any]) -> Iterable[str]:
@@ -59,7 +59,7 @@ def _behaviour(report: dict[str, Any]) -> Iterable[str]:
             for rows in groups
         ]
         yield f"### Availability on the {role} (compile/execute)"
-        yield _table([*keys, "expected", "observed", "verdict"], body)
+        yield markdown_table([*keys, "expected", "observed", "verdict"], body)
 
 
 def _failures(report: dict[str, Any]) -> Iterable[str]:
@@ -79,7 +79,7 @@ def _failures(report: dict[str, Any]) -> Iterable[str]:
         for rows in groups[:_MOST_FAILURES]
     ]
     yield f"### Failures ({len(failing)} of {report['plan']['cells']} cells)"
-    yield _table(["clause", "verdict", "phase", "cells", "first cell", "first message"], body)
+    yield markdown_table(["clause", "verdict", "phase", "cells", "first cell", "first message"], body)
     if len(groups) > _MOST_FAILURES:
         yield f"... and {len(groups) - _MOST_FAILURES} more such rows: report.json has them all."
 
@@ -98,11 +98,11 @@ def _list(heading: str, sentences: Sequence[str]) -> Iterable[str]:
     yield "\n".join(lines)
 
 
-def _table(headers: Sequence[str], body: Sequence[Sequence[str]], numbers: int = 0) -> str:
+def markdown_table(headers: Sequence[str], body: Sequence[Sequence[str]], numbers: int = 0) -> str:
     """A table whose last ``numbers`` columns are right-aligned. Its strings are escaped here, and nowhere before."""
     return tabulate(
         [[escape(text) for text in row] for row in body],
-        headers=list(headers),
+        headers=[escape(header) for header in headers],
         tablefmt="github",
         disable_numparse=True,
         colalign=["left"] * (len(headers) - numbers) + ["right"] * numbers,

@@ -1,0 +1,41 @@
+"""``scoreboard``: the reports of a folder side by side."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from conformance.cli._common import Commands, refuse
+from conformance.report import ReportError, printable, write_atomically
+
+
+def add(commands: Commands) -> None:
+    """``scoreboard``."""
+    scoreboard = commands.add_parser("scoreboard", help="compare the backends of DIR/*/report.json, as a page")
+    scoreboard.add_argument("folder", type=Path, metavar="DIR", help="where the reports lie, a folder for each")
+    scoreboard.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="the page; the Markdown is beside it (default: DIR/index.html)",
+    )
+    scoreboard.set_defaults(run=_scoreboard)
+
+
+def _scoreboard(options: argparse.Namespace) -> int:
+    from conformance.report.scoreboard import scoreboard_html, scoreboard_markdown, scoreboard_of
+
+    page: Path = options.output or options.folder / "index.html"
+    try:
+        scoreboard = scoreboard_of(options.folder.resolve(), page.parent.resolve())
+        write_atomically(page, scoreboard_html(scoreboard))
+        write_atomically(page.with_suffix(".md"), scoreboard_markdown(scoreboard))
+    except ReportError as error:
+        return refuse(str(error))
+    except OSError as error:
+        return refuse(f"{page} cannot be written: {error.strerror}")
+    for each in scoreboard.entries:
+        print(printable(f"{each.folder}: {each.problem or f'{each.level}, {each.all} passed'}"))
+    print(f"scoreboard: {page}")
+    return 1 if any(each.problem for each in scoreboard.entries) else 0

@@ -1,0 +1,73 @@
+"""A report in two words: an SVG that needs nothing else, and the JSON of a shields.io endpoint."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+from conformance.report import _rows
+from conformance.report._page import render
+
+LABEL = "PyTorch conformance"
+
+#: White text on each of these has a contrast of at least 4.5.
+_GREEN, _AMBER, _RED = "#17692f", "#875000", "#a81717"
+#: Widths of letters at 11 px; the SVG then sets its texts to the widths that were worked out here, in whatever font.
+_NARROW, _WIDE, _USUAL = 4.0, 10.5, 7.0
+_PADDING = 6
+
+
+@dataclasses.dataclass(frozen=True)
+class Badge:
+    """What a badge says. ``title`` is the whole sentence, for who cannot see it or points at it."""
+
+    message: str
+    color: str
+    title: str
+
+
+def badge_of(report: dict[str, Any]) -> Badge:
+    """The badge of a report that ``read_report`` has validated.
+
+    "incomplete": cells were lost or not selected, so that it says nothing of the whole; else the level that was
+    reached, and how many cells fail at all.
+    """
+    achieved, failing = report["certification"]["achieved"], len(_rows.failing(report))
+    title = (
+        f"{report['backend']['name']}: {_rows.level_line(report)} {failing} of {report['plan']['cells']} cells fail."
+    )
+    failures = [f"{failing} failing"] if failing else []
+    if not report["run"]["complete"] or (report["plan"]["deselected"] and not failing):
+        return Badge("incomplete", _AMBER, f"{title} {_rows.incomplete_line(report) or _not_selected(report)}")
+    if achieved:
+        return Badge(", ".join([achieved, *failures]), _AMBER if failing else _GREEN, title)
+    return Badge(failures[0] if failing else "no level", _RED if failing else _AMBER, title)
+
+
+def _not_selected(report: dict[str, Any]) -> str:
+    return f"{report['plan']['deselected']} cells of the contract were not selected."
+
+
+def badge_svg(report: dict[str, Any]) -> str:
+    """The badge as SVG."""
+    badge = badge_of(report)
+    return render(
+        "badge.svg.j2",
+        label=LABEL,
+        badge=badge,
+        label_width=_width(LABEL),
+        message_width=_width(badge.message),
+        padding=_PADDING,
+    )
+
+
+def badge_json(report: dict[str, Any]) -> str:
+    """The badge as shields.io reads it from an address: https://img.shields.io/endpoint?url=..."""
+    badge = badge_of(report)
+    endpoint = {"schemaVersion": 1, "label": LABEL, "message": badge.message, "color": badge.color}
+    return json.dumps(endpoint, indent=1) + "\n"
+
+
+def _width(text: str) -> int:
+    return round(sum(_NARROW if each in "fijlrt ,.I1" else _WIDE if each in "mwMW" else _USUAL for each in text))
