@@ -69,6 +69,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FILE",
         help="known failures (TOML), which still run and are held against what happens",
     )
+    group.addoption(
+        "--conformance-reproducers",
+        metavar="N",
+        type=int,
+        default=3,
+        help="write a script that shows a failure without the harness, for the first N failing cells of each clause, "
+        "verdict and phase; 0: none (default: %(default)s)",
+    )
 
 
 @pytest.hookimpl(wrapper=True)
