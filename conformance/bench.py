@@ -13,7 +13,7 @@ from conformance.cases import Call, case_named
 from conformance.catalogue import Description
 from conformance.comparison import Margin, comparing
 from conformance.contract import Control
-from conformance.devices import Child, Ledger, Limits, ZygotePool
+from conformance.devices import Child, Ledger, Limits, Trace, ZygotePool
 from conformance.errors import HarnessError
 from conformance.goldens import GoldensError, GoldenSet, read_goldens
 from conformance.plan import Cell
@@ -45,14 +45,23 @@ class Record:
 
 
 @dataclasses.dataclass(frozen=True)
+class Evidence:
+    """What a failing cell leaves to tell its failure again: what its clause raised, and what its devices did."""
+
+    failure: BaseException
+    trace: Trace
+
+
+@dataclasses.dataclass(frozen=True)
 class Result:
-    """A cell that came back."""
+    """A cell that came back. ``evidence`` is there when the backend is in breach."""
 
     cell: Cell
     outcome: Outcome
     seconds: dict[str, float]
     record: Record
     margin: Margin
+    evidence: Evidence | None = None
 
     def as_row(self) -> dict[str, Any]:
         """The cell's row in the report."""
@@ -101,13 +110,18 @@ class Workshop:
             return Result(cell, Outcome(cell.decided, message=cell.why), {}, Record(), Margin())
         with comparing(bench.backend.tolerances) as margin:
             outcome = bench.attempt(function, arguments(bench))
+        trace, bench.trace = bench.trace, Trace()  # not kept with the bench, which lives as long as its item
         self._timeouts[cell.backend] += outcome.verdict is Verdict.TIMEOUT
         if outcome.verdict.is_breach and cell.clause.control is Control.SAME_CELL:
             control = self._control(cell, function, arguments)
             if control.verdict is not Verdict.PASS:
                 reason = f"PyTorch without a backend fails here too: {control.message} (with it: {outcome.message})"
                 outcome = Outcome(Verdict.NOT_APPLICABLE, control.phase, reason, outcome.error)
-        return Result(cell, outcome, bench.ledger.seconds, bench.record, margin)
+        evidence = None
+        if outcome.verdict.is_breach and bench.failure is not None:
+            evidence = Evidence(bench.failure, trace)
+        bench.failure = None
+        return Result(cell, outcome, bench.ledger.seconds, bench.record, margin, evidence)
 
     def limits(self, backend: str) -> Limits:
         """What a device with the backend may use. One that has timed out often gets a tenth of the time: a backend that
@@ -160,6 +174,9 @@ class Bench:
         self._devices: list[TorchScriptDevice] = []
         self.ledger = Ledger()
         self.record = Record()
+        self.trace = Trace()
+        #: What the clause raised.
+        self.failure: BaseException | None = None
         self.case = workshop.case(cell.case) if cell.case else None
         #: The backend's description; that of the backend under test in a control too.
         self.backend = workshop.descriptions[cell.backend]
@@ -203,6 +220,7 @@ class Bench:
             phase = self.ledger.phase
             for device in self._devices:
                 device.end()
+        self.failure = failure
         return outcome_of(failure, phase)
 
     def _device(
@@ -215,7 +233,8 @@ class Bench:
             limits = self._workshop.limits(self.cell.backend) if description else None
             return self._workshop.pool.fork(toolchain, subject, environment, limits)
 
-        device = TorchScriptDevice(role, start, self.ledger)
+        machine = self.trace.machine(role, environment, has_backend=description is not None)
+        device = TorchScriptDevice(role, start, self.ledger, machine)
         if self.case is not None:
             device.bind(self.case, self.cell.runtime)
         self._devices.append(device)

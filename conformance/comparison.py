@@ -95,19 +95,35 @@ def comparing(tolerances: Mapping[str, tuple[float, float]]) -> Iterator[Margin]
         _context.reset(token)
 
 
+class Difference(ConformanceFailure):
+    """Two values differ; ``exact`` where no tolerance was given."""
+
+    def __init__(self, text: str, actual: Any, expected: Any, exact: bool) -> None:
+        super().__init__(text)
+        self.actual = actual
+        self.expected = expected
+        self.exact = exact
+
+
 def assert_close(actual: Any, expected: Any, where: str) -> None:
     """``actual`` has the types, dtypes, shapes and, within the tolerance, the values of ``expected``.
 
-    Containers are compared element by element. ``where`` says what was compared. Raises ConformanceFailure.
+    Containers are compared element by element. ``where`` says what was compared. Raises Difference.
     """
     context = _context.get() or _Context({}, Margin())
-    _compare(actual, expected, where, context.budget)
+    try:
+        _compare(actual, expected, where, context.budget)
+    except ConformanceFailure as failure:
+        raise Difference(str(failure), actual, expected, exact=False) from None
 
 
 def assert_equal(actual: Any, expected: Any, where: str) -> None:
-    """``actual`` is ``expected``, bit by bit where they are tensors. Raises ConformanceFailure."""
+    """``actual`` is ``expected``, bit by bit where they are tensors. Raises Difference."""
     exact = Budget(0.0, 0.0, "exact")
-    _compare(actual, expected, where, lambda dtype: exact)
+    try:
+        _compare(actual, expected, where, lambda dtype: exact)
+    except ConformanceFailure as failure:
+        raise Difference(str(failure), actual, expected, exact=True) from None
 
 
 def describe(value: Any) -> str:

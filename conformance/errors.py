@@ -10,6 +10,10 @@ class ConformanceFailure(AssertionError):
     """A clause found the backend in breach. The text says what was expected, what was found, and where."""
 
 
+class LeftBehind(ConformanceFailure):
+    """A process ended and left another one behind."""
+
+
 class HarnessError(Exception):
     """The harness itself failed: nothing is said about the backend."""
 

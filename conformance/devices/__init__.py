@@ -5,5 +5,6 @@ from __future__ import annotations
 from conformance.devices._child import Child, Limits
 from conformance.devices._device import Device, Ledger, Transport
 from conformance.devices._pool import ZygotePool
+from conformance.devices._trace import Machine, Step, Trace
 
-__all__ = ["Child", "Device", "Ledger", "Limits", "Transport", "ZygotePool"]
+__all__ = ["Child", "Device", "Ledger", "Limits", "Machine", "Step", "Trace", "Transport", "ZygotePool"]

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from conformance.devices._child import Child, Reply
+from conformance.devices._trace import Machine, Step
 from conformance.errors import (
-    ConformanceFailure,
     DeviceEnded,
     HarnessError,
+    LeftBehind,
     SubjectError,
 )
 
@@ -44,10 +45,13 @@ class Device:
     The process is made at the first verb, so that a clause which never asks a device costs nothing, or at ``start()``.
     """
 
-    def __init__(self, role: str, start: Callable[[], Child], ledger: Ledger) -> None:
+    def __init__(self, role: str, start: Callable[[], Child], ledger: Ledger, machine: Machine | None = None) -> None:
         self.role = role
         self._start = start
         self._ledger = ledger
+        #: What keeps the trace of the cell, if one is kept.
+        self._machine = machine
+        self._step: Step | None = None
         self._transport: Transport | None = None
         self._gone = False
         self._registering = False
@@ -61,8 +65,10 @@ class Device:
         self.start()
         if self._registering:
             self._registering = False
+            self._note("register", "register", {})
             self._take("register", seconds)
         assert self._transport is not None
+        self._note(verb, phase, arguments)
         self._transport.ask(verb, arguments)
         return self._take(phase, seconds)
 
@@ -85,9 +91,15 @@ class Device:
             raise
         self._ledger.add(phase, reply.seconds)
         self.last_reply = reply
+        if self._step is not None:
+            self._step.answer(reply.value, reply.raised)
         if reply.raised is not None:
             raise SubjectError(phase=phase, stderr=reply.stderr, **reply.raised)
         return reply.value
+
+    def _note(self, verb: str, phase: str, arguments: dict[str, Any]) -> None:
+        if self._machine is not None:
+            self._step = self._machine.begin(verb, phase, arguments)
 
     def release(self) -> None:
         """Destroy everything that the device holds, as its own phase; then end the process."""
@@ -99,13 +111,14 @@ class Device:
 
     def leave(self) -> None:
         """Let the process end as a script does, as the phase "exit". DeviceDied unless it does so with exit code 0,
-        ConformanceFailure if it leaves a process behind."""
+        LeftBehind if it leaves a process behind."""
         assert self._transport is not None
         self._ledger.phase = "exit"
+        self._note("leave", "exit", {})
         left = self._transport.leave("exit")
         self.end()
         if left:
-            raise ConformanceFailure("the process ended and left another one behind that it had started")
+            raise LeftBehind("the process ended and left another one behind that it had started")
 
     def end(self) -> None:
         """End the process without asking it."""

@@ -74,6 +74,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="DIR",
         help="golden sets of former releases (see `conformance goldens`), which must load and compute the same today",
     )
+    group.addoption(
+        "--conformance-reproducers",
+        metavar="N",
+        type=int,
+        default=3,
+        help="write a script that shows a failure without the harness, for the first N failing cells of each clause, "
+        "verdict and phase; 0: none (default: %(default)s)",
+    )
 
 
 @pytest.hookimpl(wrapper=True)

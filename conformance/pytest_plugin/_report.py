@@ -18,7 +18,7 @@ from conformance.plan import Cell, cells_of
 from conformance.privacy import without_paths
 from conformance.pytest_plugin import EXIT_HARNESS_ERROR, EXIT_INCOMPLETE
 from conformance.pytest_plugin._run import CELL
-from conformance.report import ReportError, ReportFolder, RunFacts, build_report
+from conformance.report import ReportError, ReportFolder, RunFacts, Shelf, build_report
 from conformance.report.terminal import summary_text
 from conformance.verdict import Verdict
 
@@ -48,6 +48,7 @@ class Reporter:
         descriptions: list[Description],
         folders: dict[str, ReportFolder],
         expectations: Expectations,
+        reproducers: int,
     ) -> None:
         self._config = config
         self._run = run
@@ -55,6 +56,7 @@ class Reporter:
         self._descriptions = {each.source.name: each for each in descriptions}
         self._folders = folders
         self._expectations = expectations
+        self._shelves = {name: Shelf(folder.path, reproducers) for name, folder in folders.items()}
         #: Backend → the item's own name, ``suite::function[...]`` → cell; and those names that were selected to run.
         self._planned: dict[str, dict[str, Cell]] = {name: {} for name in folders}
         self._selected: set[str] = set()
@@ -118,7 +120,20 @@ class Reporter:
             if report.failed:
                 self._broken(report)
             return
+        self._keep_reproducer(attached)
         self._keep(attached["backend"], attached["row"])
+
+    def _keep_reproducer(self, attached: dict[str, Any]) -> None:
+        """Write the script that came with a row, and tell the row where it lies."""
+        message = attached.pop("reproducer", None)  # pytest keeps its reports to the end, and this may be large
+        if message is None:
+            return
+        try:
+            script = self._shelves[attached["backend"]].put(attached["row"], message)
+        except ReportError as error:
+            self._problem(str(error))
+        else:
+            attached["row"] |= {"reproducer": {"script": script}} if script else {}
 
     def _broken(self, report: pytest.TestReport) -> None:
         """A cell that did not come to a verdict: its set-up failed, or its worker died."""
@@ -141,8 +156,11 @@ class Reporter:
         try:
             self._folders[backend].append(row)
         except ReportError as error:
-            if str(error) not in self._problems:
-                self._problems.append(str(error))
+            self._problem(str(error))
+
+    def _problem(self, text: str) -> None:
+        if text not in self._problems:
+            self._problems.append(text)
 
     def _cell_of(self, nodeid: str) -> Cell | None:
         name = _own_name(nodeid)
@@ -174,6 +192,7 @@ class Reporter:
             try:
                 path = self._folders[name].finish(report)
                 self._lines.append(f"report: {path}")
+                self._lines += self._shelves[name].summary()
             except ReportError as error:
                 self._problems.append(str(error))
         _write_step_summary(self._reports, self._problems)

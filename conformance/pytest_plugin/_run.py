@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,14 @@ from conformance.bench import PARTS, Bench, Result, Workshop
 from conformance.contract import clause_of, suites_path
 from conformance.expectations import Expectations
 from conformance.plan import Cell, cells_of
+from conformance.reproducers import Desk
 from conformance.verdict import Verdict
 
 CELL = pytest.StashKey[Cell]()
 BENCH = pytest.StashKey[Bench]()
 RESULT = pytest.StashKey[Result]()
+#: The reproducer of a failing cell, as a message for the process that writes the report.
+REPRODUCER = pytest.StashKey[dict[str, Any]]()
 
 #: Verdicts that pytest shows as skipped: nothing was found wrong, and nothing was shown either.
 _SKIPPED = {Verdict.UNSUPPORTED, Verdict.NOT_APPLICABLE, Verdict.NOT_EXERCISED}
@@ -25,9 +29,10 @@ _SKIPPED = {Verdict.UNSUPPORTED, Verdict.NOT_APPLICABLE, Verdict.NOT_EXERCISED}
 class Runner:
     """Turns clauses into items, one for each cell, and runs them on the workshop's devices."""
 
-    def __init__(self, workshop: Workshop, expectations: Expectations) -> None:
+    def __init__(self, workshop: Workshop, expectations: Expectations, desk: Desk) -> None:
         self._workshop = workshop
         self._expectations = expectations
+        self._desk = desk
         self._suites = suites_path()
 
     def pytest_pycollect_makemodule(self, module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
@@ -80,7 +85,12 @@ class Runner:
         def arguments(bench: Bench) -> dict[str, Any]:
             return {name: bench.part(name) if name in PARTS else pyfuncitem.funcargs[name] for name in names}
 
-        pyfuncitem.stash[RESULT] = self._workshop.run(pyfuncitem.stash[BENCH], pyfuncitem.obj, arguments)
+        result = self._workshop.run(pyfuncitem.stash[BENCH], pyfuncitem.obj, arguments)
+        message = self._desk.order(result, pyfuncitem.obj, names)
+        if message is not None:
+            pyfuncitem.stash[REPRODUCER] = message
+        # The evidence holds artifacts, and the item lives as long as the session.
+        pyfuncitem.stash[RESULT] = dataclasses.replace(result, evidence=None)
         return True
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -92,6 +102,9 @@ class Runner:
         result = item.stash.get(RESULT, None)
         if result is not None and call.when == "call" and call.excinfo is None:
             _attach(report, self._expectations.judge(result.as_row()), result.cell)
+            if REPRODUCER in item.stash:
+                report.conformance["reproducer"] = item.stash[REPRODUCER]
+                del item.stash[REPRODUCER]
         return report
 
     def pytest_unconfigure(self) -> None:

@@ -35,6 +35,7 @@ def start(config: pytest.Config) -> None:
         _register_runner(config, pool, message["seed"], descriptions, _expectations(config))
         return
     seed = _seed(config)
+    most = _reproducers(config)
     expectations = _expectations(config)
     chosen = _select(config, pool)
     unusable = [candidate for candidate in chosen if candidate.description is None or not candidate.usable]
@@ -45,7 +46,7 @@ def start(config: pytest.Config) -> None:
         )
     descriptions = [candidate.description for candidate in chosen if candidate.description is not None]
     _choose_suites(config)
-    _register_reporter(config, seed, descriptions, expectations)
+    _register_reporter(config, seed, descriptions, expectations, most)
     _register_runner(config, pool, seed, descriptions, expectations)
 
 
@@ -62,6 +63,14 @@ def limits_of(config: pytest.Config) -> Limits:
         if not value > 0:
             raise pytest.UsageError(f"{name} takes a positive number, found {value:g}")
     return Limits(seconds=seconds, memory_bytes=int(gibibytes * _GIB))
+
+
+def _reproducers(config: pytest.Config) -> int:
+    """How many failing cells of a group get a script. Raises UsageError for a negative number."""
+    most: int = config.option.conformance_reproducers
+    if most < 0:
+        raise pytest.UsageError(f"--conformance-reproducers takes 0 or a positive number, found {most}")
+    return most
 
 
 def _seed(config: pytest.Config) -> int:
@@ -118,13 +127,17 @@ def _register_runner(
     from conformance.bench import Workshop
     from conformance.pytest_plugin import _fixtures
     from conformance.pytest_plugin._run import Runner
+    from conformance.reproducers import Desk
 
     workshop = Workshop(pool, seed, {each.source.name: each for each in descriptions}, _goldens(config))
     config.pluginmanager.register(_fixtures, "conformance-fixtures")
-    config.pluginmanager.register(Runner(workshop, expectations), "conformance-runner")
+    desk = Desk(workshop, _reproducers(config))
+    config.pluginmanager.register(Runner(workshop, expectations, desk), "conformance-runner")
 
 
-def _register_reporter(config: pytest.Config, seed: int, descriptions: list[Description], expectations: Any) -> None:
+def _register_reporter(
+    config: pytest.Config, seed: int, descriptions: list[Description], expectations: Expectations, most: int
+) -> None:
     from conformance.pytest_plugin._report import Reporter
     from conformance.report import ReportError, ReportFolder, RunFacts
 
@@ -141,7 +154,7 @@ def _register_reporter(config: pytest.Config, seed: int, descriptions: list[Desc
         argv=_published_arguments(config),
         level=Level(config.option.conformance_level) if config.option.conformance_level else None,
     )
-    reporter = Reporter(config, run, descriptions, folders, expectations)
+    reporter = Reporter(config, run, descriptions, folders, expectations, most)
     config.pluginmanager.register(reporter, "conformance-reporter")
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from conformance.report._build import RunFacts, assemble, build_report
 from conformance.report._escape import printable
+from conformance.report._shelf import Shelf
 from conformance.report._store import (
     ReportError,
     ReportFolder,
@@ -20,6 +21,7 @@ __all__ = [
     "ReportError",
     "ReportFolder",
     "RunFacts",
+    "Shelf",
     "assemble",
     "build_report",
     "printable",

@@ -115,11 +115,16 @@ def failing(report: Row) -> list[Row]:
     return [row for row in report["cells"] if Verdict(row["verdict"]).fails]
 
 
+def failure_group(row: Row) -> tuple[str, ...]:
+    """What failures have in common that are told once."""
+    return row["clause"], row["verdict"], row["phase"]
+
+
 def failure_groups(rows: Iterable[Row], *, every: bool = False) -> list[list[Row]]:
     """Failures of one clause with the same verdict and phase are told once; each by itself if ``every``."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
-        key = (row["clause"], row["verdict"], row["phase"])
+        key = failure_group(row)
         groups.setdefault((*key, row["id"]) if every else key, []).append(row)
     return list(groups.values())
 

@@ -69,12 +69,12 @@ def rows_by_id(report: dict[str, Any], where: str) -> dict[str, dict[str, Any]]:
     return rows
 
 
-def write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, content: str | bytes) -> None:
     """Replace a file as a whole: a reader sees the former content or the new one, never a half."""
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except BaseException:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from conformance.backend import Backend, Environment, TorchScriptBackend
+from conformance.cases import case_named
 from conformance.registry import PluginError, check, describe, load_backend, resolve
 from conformance.toolchains import Subject
+from conformance.values import encode
 
 _BACKENDS = "__torch__.torch.classes.__backends__."
 
@@ -24,12 +27,13 @@ class Discovery:
         self._backend: Backend | None = None
 
     def call(self, verb: str, arguments: dict[str, Any]) -> Any:
-        """Answer ``register``, ``describe``, ``prepare``, ``load``, ``saboteurs`` or ``release``."""
+        """Answer ``register``, ``describe``, ``prepare``, ``load``, ``reproduction``, ``saboteurs`` or ``release``."""
         verbs: dict[str, Callable[..., Any]] = {
             "register": lambda: None,
             "describe": self._describe,
             "prepare": self._prepare,
             "load": self._load,
+            "reproduction": self._reproduction,
             "saboteurs": self._saboteurs,
             "release": lambda: None,
         }
@@ -56,6 +60,19 @@ class Discovery:
         backend = self._open()
         with Subject():
             return describe(backend)
+
+    def _reproduction(self, cases: list[str]) -> dict[str, Any]:
+        """What a script without the harness has to know of the backend, and cannot ask it."""
+        backend = self._open()
+        assert isinstance(backend, TorchScriptBackend)
+        own, base = type(backend), TorchScriptBackend
+        with Subject():
+            return {
+                "libraries": [Path(path).name for path in backend.libraries],
+                "loads": own.load is not base.load,
+                "lowers": own.lower is not base.lower,
+                "specs": {case: encode(backend.compile_spec(case_named(case))) for case in cases},
+            }
 
     def _saboteurs(self) -> list[dict[str, Any]]:
         """The saboteurs of an entry point, which are no backend to be described but a sequence of them."""

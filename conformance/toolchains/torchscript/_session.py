@@ -21,6 +21,16 @@ def verb(function: VerbFunction) -> VerbFunction:
     return function
 
 
+def verb_names() -> tuple[str, ...]:
+    """Every verb."""
+    return tuple(_VERBS)
+
+
+def verb_named(name: str) -> Callable[..., Any]:
+    """The function that answers a verb."""
+    return _VERBS[name]
+
+
 @dataclasses.dataclass
 class Scripted:
     """A scripted module and the case that it was built from."""

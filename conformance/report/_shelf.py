@@ -1,0 +1,79 @@
+"""The reproducers of a report: a folder beside report.json for each, and none of an earlier run among them."""
+
+from __future__ import annotations
+
+import base64
+import collections
+import contextlib
+import shutil
+from pathlib import Path
+from typing import Any
+
+from conformance.report._rows import failure_group
+from conformance.report._store import ReportError, write_atomically
+
+#: The first line of every script, by which a later run knows what is its own to remove.
+MARK = "# Written by torch-conformance: a failure of a backend, to be seen without the harness."
+#: How many of the failures that have none are told.
+_SHOWN = 5
+
+
+class Shelf:
+    """``DIR/BACKEND/reproducers``. ``most`` is how many cells of a group of failures have one."""
+
+    def __init__(self, report_folder: Path, most: int) -> None:
+        self.path = report_folder / "reproducers"
+        self._most = most
+        self._written: collections.Counter[tuple[str, ...]] = collections.Counter()
+        self._problems: list[str] = []
+        self._clean()
+
+    def put(self, row: dict[str, Any], message: dict[str, Any]) -> str | None:
+        """Write a reproducer; where its script lies, relative to report.json. None if the group has enough of them.
+
+        Every process of a run counts for itself, so that more may come than are wanted. Raises ReportError.
+        """
+        if "problem" in message:
+            self._problems.append(message["problem"])
+            return None
+        group = failure_group(row)
+        if self._written[group] >= self._most:
+            return None
+        folder = self.path / message["name"]
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for name, data in message["files"].items():
+                write_atomically(folder / name, base64.b64decode(data))
+        except OSError as error:
+            raise ReportError(f"the reproducers cannot be written to {self.path}: {error.strerror}") from error
+        self._written[group] += 1
+        return f"reproducers/{message['name']}/reproduce.py"
+
+    def summary(self) -> list[str]:
+        """Where the reproducers are, for the end of a run; and which failures have none."""
+        lines = []
+        if count := self._written.total():
+            lines.append(f"reproducers: {self.path} ({count} script{'s' if count > 1 else ''})")
+        shown = self._problems[:_SHOWN]
+        lines += [f"no reproducer for {problem}" for problem in shown]
+        if len(self._problems) > len(shown):
+            lines.append(f"no reproducer for {len(self._problems) - len(shown)} more")
+        return lines
+
+    def _clean(self) -> None:
+        """Remove the reproducers of an earlier run, and nothing that somebody else put there."""
+        for script in sorted(self.path.glob("*/reproduce.py")):
+            with contextlib.suppress(OSError, UnicodeDecodeError):
+                if script.read_text(encoding="utf-8").startswith(MARK):
+                    _remove(script.parent)
+        with contextlib.suppress(OSError):
+            self.path.rmdir()  # if nothing else is in it
+
+
+def _remove(folder: Path) -> None:
+    for file in folder.iterdir():
+        ours = file.name in ("reproduce.py", "inputs.pt") or file.name.startswith(("artifact-", "altered-"))
+        if ours and file.is_file():
+            file.unlink()
+    shutil.rmtree(folder / "__pycache__", ignore_errors=True)
+    folder.rmdir()

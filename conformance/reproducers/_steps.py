@@ -1,0 +1,316 @@
+"""Steps as code: how each verb is written down. The usual ones are plain calls of PyTorch; the others are copied."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from conformance.cases import case_named
+from conformance.devices import Step
+from conformance.privacy import without_paths
+from conformance.reproducers._scenario import CannotTell, Scenario, is_identifier
+from conformance.toolchains.torchscript import verb_named
+
+#: A verb as code. It gets the scenario and the step; the lines may use ``this``, the step's own block.
+Writer = Callable[[Scenario, Step], list[str]]
+_WRITERS: dict[str, Writer] = {}
+#: Parameters of verbs that are numbers of modules, or lists of them.
+MODULES = frozenset({"module", "lowered", "original", "children"})
+#: Parameters of verbs that are numbers of other things.
+NUMBERS = frozenset({"seed", "seeds", "count", "repeat"})
+_COMPOSE = "conformance.toolchains.torchscript._compose"
+_LOWER = "conformance.toolchains.torchscript._lower"
+
+
+def lines_of(scenario: Scenario, step: Step) -> list[str]:
+    """The lines of a step."""
+    return _WRITERS.get(step.verb, _copied)(scenario, step)
+
+
+def writes(verb: str) -> Callable[[Writer], Writer]:
+    """The decorated function writes down a verb."""
+
+    def register(writer: Writer) -> Writer:
+        _WRITERS[verb] = writer
+        return writer
+
+    return register
+
+
+def _copied(scenario: Scenario, step: Step) -> list[str]:
+    """Any verb: its own function, copied into the script, called with modules for their numbers."""
+    function = verb_named(step.verb)
+    scenario.collection.add(function.__module__, function.__name__)
+    scenario.collection.add("conformance.reproducers._session", "Session", "session")
+    defaults = {name: each.default for name, each in inspect.signature(function).parameters.items()}
+    arguments = [
+        f"{name}={_argument(scenario, step, name, value)}"
+        for name, value in step.arguments.items()
+        if value is not None or defaults[name] is not None
+    ]
+    call = f"{step.verb}({', '.join(['session', *arguments])})"
+    if "session.keep(" in inspect.getsource(function):
+        if not step.returned:
+            return [call]
+        name = scenario.hold(step, step.value, {"embed": "parent", "copy_deeply": "duplicate"}.get(step.verb, "made"))
+        return [f"{name} = {call}", *_told(scenario, "0")]
+    return [f"this.answer({call})"] if scenario.tells_all else [call]
+
+
+def _argument(scenario: Scenario, step: Step, name: str, value: Any) -> str:
+    if name in MODULES:
+        if isinstance(value, list):
+            return f"[{', '.join(scenario.held(step, number).name for number in value)}]"
+        return scenario.held(step, value).name
+    if name == "artifact":
+        return f"fetch({scenario.load(value, step.arguments.get('runtime', 'lite'))!r})"
+    return _expression(scenario, name, value)
+
+
+def _expression(scenario: Scenario, name: str, value: Any) -> str:
+    if isinstance(value, bytes):
+        return f"encode(given({scenario.value(value, name)!r}))"
+    if isinstance(value, list):
+        return f"[{', '.join(_expression(scenario, name, item) for item in value)}]"
+    if isinstance(value, dict):
+        items = (f"{key!r}: {_expression(scenario, name, item)}" for key, item in value.items())
+        return f"{{{', '.join(items)}}}"
+    return repr(value)
+
+
+def _told(scenario: Scenario, value: str) -> list[str]:
+    """The answer, where every answer is needed."""
+    return [f"this.answer({value})"] if scenario.tells_all else []
+
+
+@writes("register")
+def _register(scenario: Scenario, step: Step) -> list[str]:
+    return ["load_backend()"] if step.machine.has_backend else ["pass  # no backend is loaded here"]
+
+
+@writes("script")
+def _script(scenario: Scenario, step: Step) -> list[str]:
+    case = step.arguments["case"]
+    call = f"torch.jit.script({scenario.model(case, step.arguments['seed'])})"
+    if not step.returned:
+        return [call]
+    return [f"{scenario.hold(step, step.value, 'scripted', case=case)} = {call}", *_told(scenario, "0")]
+
+
+@writes("lower")
+def _lower(scenario: Scenario, step: Step) -> list[str]:
+    original = scenario.held(step, step.arguments["module"])
+    given = step.arguments.get("spec")
+    spec = scenario.spec(original.case) if given is None else scenario.literal(given, "spec")
+    call = scenario.lowering(original.name, spec)
+    if not step.returned:
+        return [call]
+    return [f"{scenario.hold(step, step.value, 'lowered', case=original.case)} = {call}", *_told(scenario, "0")]
+
+
+@writes("lower_badly")
+def _lower_badly(scenario: Scenario, step: Step) -> list[str]:
+    original = scenario.held(step, step.arguments["module"])
+    spec, module = f"{scenario.spec(original.case)}", original.name
+    match step.arguments["fault"]:
+        case "unknown method":
+            spec = f"(lambda spec: {{**spec, 'no_such_method': next(iter(spec.values()))}})({spec})"
+        case "empty spec":
+            spec = "{}"
+        case "key that is no string":
+            spec = f"{{7: next(iter({spec}.values()))}}"
+        case "module that is not scripted":
+            module = scenario.model(original.case, 0)
+        case fault:
+            raise CannotTell(f"no script can be written for lowering with the fault {fault!r}")
+    return [scenario.lowering(module, spec)]
+
+
+@writes("lower_unregistered")
+def _lower_unregistered(scenario: Scenario, step: Step) -> list[str]:
+    original = scenario.held(step, step.arguments["module"])
+    return [f"torch._C._jit_to_backend({step.arguments['name']!r}, {original.name}, {{'forward': ''}})"]
+
+
+@writes("lower_selectively")
+def _lower_selectively(scenario: Scenario, step: Step) -> list[str]:
+    scenario.collection.add(_COMPOSE, "Couple")
+    cases, names = step.arguments["cases"], step.arguments["names"]
+    models = [scenario.model(case, seed) for case, seed in zip(cases, step.arguments["seeds"], strict=True)]
+    specs = {case_named(case).module_class.__name__: scenario.spec(case) for case in cases}
+    written = ", ".join(f"{name!r}: {spec}" for name, spec in specs.items())
+    subject = "torch.jit.script(parent)" if step.arguments["scripted"] else "parent"
+    lines = [
+        f"parent = Couple({', '.join(models)}).eval()",
+        f"specs = {{{written}}}",
+        f"to_backend = lambda module: {scenario.lowering('module', 'specs[module.original_name]')}",
+        "original = torch.jit.script(parent)",
+    ]
+    call = f"torch._C._jit_to_backend_selective({subject}, to_backend, {names!r})"
+    if not step.returned:
+        return [*lines, call]
+    plain, lowered = (
+        scenario.hold(step, number, kind) for number, kind in zip(step.value, ("plain", "lowered"), strict=True)
+    )
+    return [*lines, f"{plain}, {lowered} = original, {call}", *_told(scenario, "(0, 0)")]
+
+
+@writes("save")
+def _save(scenario: Scenario, step: Step) -> list[str]:
+    module = scenario.held(step, step.arguments["module"]).name
+    runtime, via = step.arguments["runtime"], step.arguments.get("via", "buffer")
+    files = step.arguments.get("extra_files") or {}
+    written = f", _extra_files={files!r}" if files else ""
+    before: list[str] = []
+    match runtime, via:
+        case "lite", "file":
+            before = [f"{module}._save_for_lite_interpreter(str(FOLDER / 'saved'), {files!r}, True)"]
+            data = "(FOLDER / 'saved').read_bytes()"
+        case "lite", _:
+            data = f"{module}._save_to_buffer_for_lite_interpreter({files!r}, True)"
+        case _, "file":
+            before = [f"torch.jit.save({module}, str(FOLDER / 'saved'){written})"]
+            data = "(FOLDER / 'saved').read_bytes()"
+        case _, "bytes":
+            data = f"bytes({module}.save_to_buffer({f'_extra_files={files!r}' if files else ''}))"
+        case _:
+            before = ["buffer = io.BytesIO()", f"torch.jit.save({module}, buffer{written})"]
+            data = "buffer.getvalue()"
+    return [*before, *_stored(scenario, step, data, runtime)]
+
+
+@writes("save_inner")
+def _save_inner(scenario: Scenario, step: Step) -> list[str]:
+    module = scenario.held(step, step.arguments["module"]).name
+    data = f"getattr({module}, '__loweredModule__', {module}).save_to_buffer()"
+    return _stored(scenario, step, data, "full")
+
+
+def _stored(scenario: Scenario, step: Step, data: str, runtime: str) -> list[str]:
+    if not step.returned:
+        return [data]
+    name = scenario.save(step.value, runtime)
+    return [f"store({name!r}, {data})", *_told(scenario, f"fetch({name!r})")]
+
+
+@writes("load")
+def _load(scenario: Scenario, step: Step) -> list[str]:
+    runtime = step.arguments["runtime"]
+    artifact = scenario.load(step.arguments["artifact"], runtime)
+    wanted = dict.fromkeys(step.arguments.get("extra_files") or (), "")
+    source = f"path_of({artifact!r})" if step.arguments.get("via") == "file" else f"io.BytesIO(fetch({artifact!r}))"
+    before = [f"texts = {wanted!r}"] if wanted else []
+    if runtime == "lite":
+        scenario.collection.imports.add("from torch.jit.mobile import _load_for_lite_interpreter")
+        call = f"_load_for_lite_interpreter({source})"
+    else:
+        call = f"torch.jit.load({source}{', _extra_files=texts' if wanted else ''})"
+    if not step.returned:
+        return [*before, call]
+    texts = "{name: text.decode() for name, text in texts.items()}" if wanted else "{}"
+    name = scenario.hold(step, step.value[0], "loaded", runtime=runtime)
+    return [*before, f"{name} = {call}", *_told(scenario, f"(0, {texts})")]
+
+
+@writes("run")
+def _run(scenario: Scenario, step: Step) -> list[str]:
+    module, method = scenario.held(step, step.arguments["module"]), step.arguments["method"]
+    inputs = f"*given({scenario.value(step.arguments['inputs'], 'inputs')!r})"
+    if module.runtime == "lite":
+        call = f"{module.name}.run_method({method!r}, {inputs})"
+    elif is_identifier(method):
+        call = f"{module.name}.{method}({inputs})"
+    else:
+        call = f"getattr({module.name}, {method!r})({inputs})"
+    repeat = step.arguments.get("repeat", 1)
+    if repeat == 1:
+        return [f"this.answer({call})"]
+    return [f"for _ in range({repeat}):", f"    this.answer({call})"]
+
+
+@writes("disturb")
+def _disturb(scenario: Scenario, step: Step) -> list[str]:
+    module = scenario.held(step, step.arguments["module"]).name
+    return [
+        "with torch.no_grad():",
+        f"    for tensor in (*{module}.parameters(), *{module}.buffers()):",
+        "        tensor.mul_(-3.0).add_(1.0)",
+    ]
+
+
+@writes("switch")
+def _switch(scenario: Scenario, step: Step) -> list[str]:
+    lines = []
+    for name, value in public_environment(step.arguments["environment"]).items():
+        lines.append(f"os.environ.pop({name!r}, None)" if value is None else f"os.environ[{name!r}] = {value!r}")
+    return lines or ["pass"]
+
+
+@writes("register_again")
+def _register_again(scenario: Scenario, step: Step) -> list[str]:
+    return ["load_backend()"]
+
+
+@writes("load_copy_of_libraries")
+def _load_copy_of_libraries(scenario: Scenario, step: Step) -> list[str]:
+    scenario.collection.imports.add("import shutil")
+    return [
+        "libraries = os.environ['REPRODUCER_LIBRARIES'].split(os.pathsep)",
+        "for library in libraries:",
+        "    copy = FOLDER / f'again_{Path(library).name}'",
+        "    shutil.copyfile(library, copy)",
+        "    torch.ops.load_library(str(copy))",
+        *_told(scenario, "len(libraries)"),
+    ]
+
+
+@writes("claims_directly")
+def _claims_directly(scenario: Scenario, step: Step) -> list[str]:
+    return ["this.answer(bool(getattr(torch.classes.__backends__, BACKEND)().is_available()))"]
+
+
+@writes("given_spec")
+def _given_spec(scenario: Scenario, step: Step) -> list[str]:
+    case = scenario.held(step, step.arguments["module"]).case
+    return _told(scenario, f"encode({scenario.spec(case)})") or ["pass"]
+
+
+@writes("preprocess_count")
+def _preprocess_count(scenario: Scenario, step: Step) -> list[str]:
+    if step.returned and step.value is None:
+        return _told(scenario, "None") or ["pass"]
+    scenario.needs_author = True
+    return ["this.answer(author().preprocess_count())"]
+
+
+@writes("received_spec")
+def _received_spec(scenario: Scenario, step: Step) -> list[str]:
+    if step.returned and step.value is None:
+        return _told(scenario, "None") or ["pass"]
+    scenario.needs_author = True
+    return _copied(scenario, step)
+
+
+@writes("forget")
+def _forget(scenario: Scenario, step: Step) -> list[str]:
+    return _let_go(scenario.let_go(step, step.arguments["module"]))
+
+
+@writes("release")
+def _release(scenario: Scenario, step: Step) -> list[str]:
+    return _let_go(scenario.let_go(step))
+
+
+@writes("leave")
+def _leave(scenario: Scenario, step: Step) -> list[str]:
+    return _let_go(scenario.let_go(step))
+
+
+def _let_go(names: list[str]) -> list[str]:
+    return [*([f"del {', '.join(names)}"] if names else []), "gc.collect()"]
+
+
+def public_environment(environment: dict[str, str | None]) -> dict[str, str | None]:
+    """The variables that say nothing of where things lie on this machine."""
+    return {name: value for name, value in environment.items() if without_paths(value) == value}
