@@ -14,7 +14,7 @@ from conformance.toolchains.torchscript._artifacts import call_method, load_arti
 from conformance.toolchains.torchscript._session import Session, verb
 from conformance.values import decode, encode
 
-GUARDS: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = {
+_CONTEXTS: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = {
     "none": contextlib.nullcontext,
     "no_grad": torch.no_grad,
     "inference_mode": torch.inference_mode,
@@ -24,7 +24,7 @@ GUARDS: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = {
 @verb
 def load_under(session: Session, guard: str, artifact: bytes, runtime: str) -> int:
     """Load an artifact within a guard."""
-    with GUARDS[guard](), Subject():
+    with _CONTEXTS[guard](), Subject():
         return session.keep(load_artifact(artifact, runtime))
 
 
@@ -36,7 +36,7 @@ def run_under(
     values = decode(inputs)
     if differentiable:
         values = tuple(_requiring_grad(value) for value in values)
-    with GUARDS[guard](), Subject():
+    with _CONTEXTS[guard](), Subject():
         result = call_method(session.module(module), method, values)
     return encode(result)
 
@@ -59,7 +59,7 @@ def _modes() -> dict[str, bool]:
 @verb
 def modes_under(session: Session, guard: str, steps: list[dict[str, Any]]) -> list[dict[str, bool]]:
     """The modes within a guard: at first, and after each step, whether that succeeds or raises."""
-    with GUARDS[guard]():
+    with _CONTEXTS[guard]():
         seen = [_modes()]
         module: Any = None
         for step in steps:
@@ -87,7 +87,7 @@ def run_in_threads(
             result = call_method(module, calls[which]["method"], decode(calls[which]["inputs"]))
             found.note(which, result)
 
-    with GUARDS[guard]():
+    with _CONTEXTS[guard]():
         _run_at_once(work, threads, found)
     return found.as_message()
 
