@@ -11,6 +11,7 @@ from typing import Any
 from conformance.availability import Availability
 from conformance.devices import Device, ZygotePool
 from conformance.devices._device import Ledger
+from conformance.distribution import distribution_hash
 from conformance.errors import DeviceEnded, SubjectError
 from conformance.features import Feature
 from conformance.registry import Source, installed_sources
@@ -34,6 +35,8 @@ class Description:
     states: dict[str, dict[str, str | None] | None]
     lost: dict[str, str | None] | None
     files: tuple[dict[str, str], ...]
+    #: Of the files of the distribution; see :func:`conformance.distribution.distribution_hash`.
+    distribution_hash: str | None = None
 
     def environment(self, state: Availability) -> dict[str, str | None] | None:
         """What puts a process into a state; None when the author gave no way."""
@@ -86,6 +89,9 @@ def examine(source: Source, pool: ZygotePool, *, prepare: bool) -> Candidate:
         device.call("describe", phase="import")
         prepared = device.call("prepare", seconds=_PREPARE_SECONDS) if prepare else {}
         description = _described(source, prepared, device.call("describe", phase="import"))
+        if prepare and source.distribution:
+            digest = distribution_hash(source.distribution)
+            description = dataclasses.replace(description, distribution_hash=digest)
         device.call("load", phase="load")
         device.release()
     except SubjectError as error:

@@ -153,7 +153,8 @@ def _note_margin(margin: Margin, error: torch.Tensor, allowed: torch.Tensor, equ
     margin.comparisons += 1
     finite = ~equal & error.isfinite()
     if bool(finite.any()):
-        share = torch.where(finite, error / allowed.clamp_min(1e-300), torch.zeros_like(allowed))
+        # A share of nothing that was allowed is very large, and still a number that JSON has.
+        share = torch.where(finite, error / allowed.clamp_min(1e-300), torch.zeros_like(allowed)).clamp_max(1e300)
         if float(share.max()) > margin.used:
             margin.used = float(share.max())
             margin.absolute = float(error[finite].max())
