@@ -33,11 +33,12 @@ class Answer:
     remarks: tuple[str, ...] = ()
 
 
-def challenge(certificate: Certificate, library: Path | None, say: Callable[[str], None]) -> Answer:
+def challenge(certificate: Certificate, library: Path | None, workers: int, say: Callable[[str], None]) -> Answer:
     """Hold a certificate against the backend that is installed here, by its files and by a new run.
 
-    ``library`` is that of a backend without a plugin; ``say`` is told what goes on. Raises SelectionError for a backend
-    that cannot be had here, ReportError for a new report that cannot be read.
+    ``library`` is that of a backend without a plugin; ``say`` is told what goes on. More than one of ``workers`` takes
+    pytest-xdist. Raises SelectionError for a backend that cannot be had here, ReportError for a new report that cannot
+    be read.
     """
     found = _installed(certificate, library)
     strangers = _strangers(certificate, subjects(found))
@@ -46,7 +47,7 @@ def challenge(certificate: Certificate, library: Path | None, say: Callable[[str
     seed = random.SystemRandom().randrange(2**31)
     say(f"the files are those that were certified; running the contract anew, with the seed {seed}")
     with tempfile.TemporaryDirectory(prefix="torch-conformance-") as folder:
-        output = _run(certificate, library, seed, Path(folder))
+        output = _run(certificate, library, workers, seed, Path(folder))
         paths = sorted(Path(folder).glob("*/report.json"))
         if not paths:
             lines = output.strip().splitlines() or ["it said nothing"]
@@ -86,13 +87,14 @@ def _strangers(certificate: Certificate, here: list[dict[str, Any]]) -> tuple[st
     return tuple(sentences)
 
 
-def _run(certificate: Certificate, library: Path | None, seed: int, folder: Path) -> str:
+def _run(certificate: Certificate, library: Path | None, workers: int, seed: int, folder: Path) -> str:
     options = [
         f"--conformance-backend={certificate.entry_point}",
         f"--conformance-seed={seed}",
         f"--conformance-level={certificate.level.value}",
         f"--conformance-report={folder}",
         *([f"--conformance-library={library.resolve()}"] if library else []),
+        *(["-n", str(workers)] if workers > 1 else []),
     ]
     # No options and plugins of whoever asks: a run of a part of the contract would be none.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}

@@ -44,6 +44,7 @@ def add(commands: Commands) -> None:
     verify.add_argument(
         "--library", type=Path, metavar="PATH", help="with --rerun: the library of a backend without plugin"
     )
+    verify.add_argument("-n", type=int, default=1, metavar="WORKERS", help="with --rerun: processes side by side")
     verify.set_defaults(run=_verify)
 
 
@@ -115,7 +116,7 @@ def _verify(options: argparse.Namespace) -> int:
                     "(give it with --report), and no signature is verified (--public-key)"
                 )
         if not reasons and options.rerun:
-            reasons = _rerun(certificate, options.library)
+            reasons = _rerun(certificate, options.library, options.n)
     except (ReportError, SelectionError) as error:
         return refuse(str(error))
     name, level = printable(certificate.backend), certificate.level.value
@@ -162,10 +163,10 @@ def _check_report(certificate: Certificate, options: argparse.Namespace) -> tupl
     return True, short.reasons
 
 
-def _rerun(certificate: Certificate, library: Path | None) -> tuple[str, ...]:
+def _rerun(certificate: Certificate, library: Path | None, workers: int) -> tuple[str, ...]:
     from conformance.challenge import challenge
 
-    answer = challenge(certificate, library, lambda line: print(f"rerun: {line}", flush=True))
+    answer = challenge(certificate, library, workers, lambda line: print(f"rerun: {line}", flush=True))
     for remark in answer.remarks:
         print(f"note: {printable(remark)}")
     for cell in answer.cells[:_CELLS_SHOWN]:

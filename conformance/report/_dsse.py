@@ -7,6 +7,8 @@ import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jsonschema
+
 from conformance.files import write_new
 from conformance.report._json import ReportError, read_bytes
 
@@ -16,6 +18,21 @@ if TYPE_CHECKING:
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 _LARGEST_KEY = 2**16
+_TEXT = {"type": "string"}
+_ENVELOPE = {
+    "type": "object",
+    "properties": {
+        "payload": _TEXT,
+        "payloadType": {"const": PAYLOAD_TYPE},
+        "signatures": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"keyid": _TEXT, "sig": _TEXT}, "required": ["sig"]},
+            "minItems": 1,
+            "maxItems": 16,
+        },
+    },
+    "required": ["payload", "payloadType", "signatures"],
+}
 _NEW_KEY = "`conformance certify --new-key KEY.pem` makes one"
 
 
@@ -64,16 +81,16 @@ def opened(envelope: dict[str, Any], where: str) -> Signed:
     _expect_installed()
     from securesystemslib.dsse import Envelope
 
+    fault = next(jsonschema.Draft202012Validator(_ENVELOPE).iter_errors(envelope), None)
+    if fault is not None:
+        place = "/".join(str(part) for part in fault.absolute_path) or "the top level"
+        raise ReportError(f"{where} is no signed certificate: at {place}: {fault.message:.300}")
+    signatures = [{"keyid": each.get("keyid", ""), "sig": each["sig"]} for each in envelope["signatures"]]
     try:
-        signatures = [{"keyid": "", **each} for each in envelope["signatures"]]
         content = Envelope.from_dict({**envelope, "signatures": signatures})
-        is_ours = content.payload_type == PAYLOAD_TYPE
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ReportError(f"{where} is no DSSE envelope: {type(error).__name__}: {error}") from error
-    if not is_ours:
-        raise ReportError(f"{where} holds {content.payload_type!r:.100}, and {PAYLOAD_TYPE} was expected")
-    keys = tuple(str(each.keyid) for each in content.signatures.values())
-    return Signed(content.payload, keys, content)
+    except ValueError as error:
+        raise ReportError(f"{where} is no signed certificate: {error}") from error
+    return Signed(content.payload, tuple(content.signatures), content)
 
 
 def make_key(path: Path) -> Path:
