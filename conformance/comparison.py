@@ -27,6 +27,9 @@ DEFAULT_TOLERANCES: Mapping[str, tuple[float, float]] = {
     "complex128": (1e-7, 1e-7),
 }
 
+#: The share that is used where nothing was allowed: infinity is no number of JSON, which reports are.
+_ALL = 1e300
+
 
 @dataclasses.dataclass
 class Margin:
@@ -153,10 +156,10 @@ def _note_margin(margin: Margin, error: torch.Tensor, allowed: torch.Tensor, equ
     margin.comparisons += 1
     finite = ~equal & error.isfinite()
     if bool(finite.any()):
-        # A share of nothing that was allowed is very large, and still a number that JSON has.
-        share = torch.where(finite, error / allowed.clamp_min(1e-300), torch.zeros_like(allowed)).clamp_max(1e300)
-        if float(share.max()) > margin.used:
-            margin.used = float(share.max())
+        share = torch.where(finite, error / allowed.clamp_min(1e-300), torch.zeros_like(allowed))
+        used = min(float(share.max()), _ALL)
+        if used > margin.used:
+            margin.used = used
             margin.absolute = float(error[finite].max())
             margin.dtype = dtype
 
