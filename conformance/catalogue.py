@@ -10,6 +10,7 @@ from typing import Any
 
 from conformance.availability import Availability
 from conformance.devices import Device, Ledger, ZygotePool
+from conformance.distribution import distribution_hash
 from conformance.errors import DeviceEnded, SubjectError
 from conformance.features import Feature
 from conformance.registry import Source, installed_sources
@@ -35,6 +36,8 @@ class Description:
     files: tuple[dict[str, str], ...]
     #: A folder of golden sets that the backend's distribution brings.
     goldens: str | None = None
+    #: Of the files of the distribution; see :func:`conformance.distribution.distribution_hash`.
+    distribution_hash: str | None = None
 
     def environment(self, state: Availability) -> dict[str, str | None] | None:
         """What puts a process into a state; None when the author gave no way."""
@@ -87,6 +90,9 @@ def examine(source: Source, pool: ZygotePool, *, prepare: bool) -> Candidate:
         device.call("describe", phase="import")
         prepared = device.call("prepare", seconds=_PREPARE_SECONDS) if prepare else {}
         description = _described(source, prepared, device.call("describe", phase="import"))
+        if prepare and source.distribution:
+            digest = distribution_hash(source.distribution)
+            description = dataclasses.replace(description, distribution_hash=digest)
         device.call("load", phase="load")
         device.release()
     except SubjectError as error:

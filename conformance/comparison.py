@@ -27,6 +27,9 @@ DEFAULT_TOLERANCES: Mapping[str, tuple[float, float]] = {
     "complex128": (1e-7, 1e-7),
 }
 
+#: The share that is used where nothing was allowed: infinity is no number of JSON, which reports are.
+_ALL = 1e300
+
 
 @dataclasses.dataclass
 class Budget:
@@ -207,7 +210,7 @@ def _note(budget: Budget, error: torch.Tensor, allowed: torch.Tensor, equal: tor
     budget.comparisons += 1
     finite = ~equal & error.isfinite()
     if bool(finite.any()):
-        share = torch.where(finite, (error / allowed.clamp_min(1e-300)).clamp_max(1e9), torch.zeros_like(allowed))
+        share = torch.where(finite, (error / allowed.clamp_min(1e-300)).clamp_max(_ALL), torch.zeros_like(allowed))
         at = int(share.argmax())
         if float(share.flatten()[at]) > budget.used:
             budget.used = float(share.flatten()[at])

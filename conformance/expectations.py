@@ -21,8 +21,10 @@ from typing import Any
 
 import jsonschema
 
+from conformance.files import read_bounded
 from conformance.verdict import Verdict
 
+_LARGEST = 4 * 2**20
 _BREACHES = [verdict.value for verdict in Verdict if verdict.is_breach]
 _SCHEMA = {
     "type": "object",
@@ -77,10 +79,12 @@ class Expectations:
     def read(cls, path: Path) -> Expectations:
         """The expectations in a TOML file. Raises ExpectationsError, with the place, for anything else."""
         try:
-            document = tomllib.loads(path.read_text(encoding="utf-8"))
+            document = tomllib.loads(read_bounded(path, _LARGEST).decode("utf-8"))
         except OSError as error:
             raise ExpectationsError(f"the expectations {path} cannot be read: {error.strerror}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except RecursionError as error:
+            raise ExpectationsError(f"the expectations {path} are not what is wanted: nested too deep") from error
+        except ValueError as error:
             raise ExpectationsError(f"the expectations {path} are not TOML: {error}") from error
         fault = next(iter(jsonschema.Draft202012Validator(_SCHEMA).iter_errors(document)), None)
         if fault is not None:

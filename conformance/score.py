@@ -12,6 +12,7 @@ import platformdirs
 
 import conformance
 from conformance.contract import contract_digest
+from conformance.files import read_bounded, write_atomically
 
 
 def identity() -> dict[str, Any]:
@@ -38,18 +39,20 @@ def remember(document: dict[str, Any]) -> None:
     """Keep the score where reports of this user on this machine find it."""
     path = _score_path()
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({**identity(), "score": document["score"], "succeeded": succeeded(document)}))
+    text = json.dumps({**identity(), "score": document["score"], "succeeded": succeeded(document)})
+    write_atomically(path, text)
 
 
 def remembered_score() -> dict[str, Any] | None:
     """The score of the last whole self-test of this harness, on this torch and platform; None if there was none."""
     try:
-        kept = json.loads(_score_path().read_text())
-    except (OSError, ValueError):
-        return None
-    if {name: kept.get(name) for name in identity()} != identity():
-        return None
-    return {"caught": kept["score"]["caught"], "saboteurs": kept["score"]["saboteurs"], "succeeded": kept["succeeded"]}
+        kept = json.loads(read_bounded(_score_path(), 2**20))
+        if {name: kept[name] for name in identity()} != identity():
+            return None
+        score = {name: int(kept["score"][name]) for name in ("caught", "saboteurs")}
+        return {**score, "succeeded": bool(kept["succeeded"])}
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return None  # none was kept, or what was kept is damaged, which says as little
 
 
 def _score_path() -> Path:

@@ -288,7 +288,7 @@ def test_a_cell_that_every_shard_lost_stays_lost(desk: Desk) -> None:
         (report_of(cell("add", "FAIL")), "toy.works[add-full-yes/yes] came to FAIL, not PASS"),
         (report_of(cell("add", level="mobile")), "toy.works[add-full-yes/yes] is another cell there"),
         (report_of(cell("sub"), cell("sub")), "the cell toy.works[sub-full-yes/yes] stands there twice"),
-        (report_of(cell("sub"), run__seconds=10**400), "values that no run has"),
+        (report_of(cell("sub"), run__seconds=10**400), "is too large"),
         (report_of(cell("sub", message="\ud800")), "no Unicode"),
         (report_of(cell("sub")) | {"clauses": [{"id": "toy.works"}]}, "'suite' is a required property"),
     ],
@@ -301,6 +301,14 @@ def test_what_does_not_belong_together_is_refused(desk: Desk, other: dict[str, A
     assert len(complained.splitlines()) == 1
     assert desk.merged.read_text() == "as it was"
     assert {path.name for path in desk.folder.iterdir()} == {"0.json", "1.json", "merged.json"}
+
+
+def test_a_sum_that_is_no_number_is_not_written(desk: Desk) -> None:
+    shards = [report_of(cell(name), run__id=name, run__seconds=1.7e308) for name in ("add", "sub")]
+    code, _, complained = desk.merge(*shards)
+    assert code == 2
+    assert "a number that is no JSON" in complained
+    assert not desk.merged.exists()
 
 
 @pytest.mark.parametrize(

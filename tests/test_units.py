@@ -45,6 +45,15 @@ def test_what_differs_is_told(actual: Any, expected: Any, complaint: str) -> Non
     assert complaint in str(failure.value)
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float64])
+def test_a_margin_is_a_number_even_where_nothing_was_allowed(dtype: torch.dtype) -> None:
+    with comparing({"float64": (0.0, 0.0)}) as margin, pytest.raises(ConformanceFailure):
+        assert_close(torch.tensor([10**12], dtype=dtype), torch.tensor([0], dtype=dtype), "the output")
+    assert math.isfinite(margin.used)
+    assert margin.used > 1
+    assert margin.absolute == 10**12
+
+
 def test_what_is_close_passes_and_its_margin_is_kept() -> None:
     with comparing({}) as margin:
         assert_close(torch.tensor([1.0 + 5e-6]), torch.ones(1), "f")

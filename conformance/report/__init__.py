@@ -5,17 +5,12 @@ Everything that a person sees of a report is derived from the one JSON document.
 
 from __future__ import annotations
 
+from conformance.files import write_atomically
 from conformance.report._build import RunFacts, assemble, build_report
 from conformance.report._escape import printable
+from conformance.report._json import ReportError
 from conformance.report._shelf import Shelf
-from conformance.report._store import (
-    ReportError,
-    ReportFolder,
-    read_report,
-    report_schema,
-    write_atomically,
-    write_report,
-)
+from conformance.report._store import ReportFolder, read_report, report_schema, write_report
 
 __all__ = [
     "ReportError",

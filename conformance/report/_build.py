@@ -14,10 +14,9 @@ from conformance.catalogue import Description
 from conformance.contract import CONTRACT_VERSION, Clause, Level, contract_digest
 from conformance.plan import Cell, digest_of_ids
 from conformance.report._certification import certification
+from conformance.report._store import FORMAT
 from conformance.score import remembered_score
 from conformance.verdict import Verdict
-
-FORMAT = "torch-conformance-report/1"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,8 +121,10 @@ def _backend(description: Description) -> dict[str, Any]:
     return {
         "name": description.name,
         "toolchain": description.toolchain,
+        "entry_point": description.source.name,
         "distribution": description.source.distribution,
         "version": description.source.version,
+        "distribution_hash": description.distribution_hash,
         "files": list(description.files),
         "features": {"missing": dict(sorted(description.missing_features.items()))},
         "tolerances": {name: list(pair) for name, pair in description.tolerances.items()},
@@ -160,14 +161,17 @@ def _behaviour_tables(cells: Iterable[dict[str, Any]]) -> dict[str, list[dict[st
 
 
 def _summary(cells: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    def count(rows: Iterable[dict[str, Any]]) -> dict[str, int]:
-        found = Counter(row["verdict"] for row in rows)
+    def count(column: str) -> dict[str, dict[str, int]]:
+        found: dict[str, Counter[str]] = {}
+        for row in cells:
+            found.setdefault(row[column], Counter())[row["verdict"]] += 1
+        return {name: in_order(verdicts) for name, verdicts in found.items()}
+
+    def in_order(found: Counter[str]) -> dict[str, int]:
         return {verdict.value: found[verdict.value] for verdict in Verdict if found[verdict.value]}
 
-    suites = dict.fromkeys(row["suite"] for row in cells)
-    clauses = dict.fromkeys(row["clause"] for row in cells)
     return {
-        "verdicts": count(cells),
-        "suites": {suite: count(row for row in cells if row["suite"] == suite) for suite in suites},
-        "clauses": {clause: count(row for row in cells if row["clause"] == clause) for clause in clauses},
+        "verdicts": in_order(Counter(row["verdict"] for row in cells)),
+        "suites": count("suite"),
+        "clauses": count("clause"),
     }

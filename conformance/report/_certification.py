@@ -11,7 +11,7 @@ from conformance.verdict import Verdict
 
 _LADDER = (Level.CORE, Level.MOBILE, Level.COMPLETE)
 #: What a cell may have come to without standing in the way of a certificate.
-_KEPT = {
+KEPT = {
     Verdict.PASS.value,
     Verdict.UNSUPPORTED.value,
     Verdict.NOT_APPLICABLE.value,
@@ -59,12 +59,14 @@ def _missing(
         sentences.append(f"{deselected} cells of the contract were not selected for this run")
     if not any(row["level"] == level.value for row in graded):
         sentences.append(f"no clause of level {level.value} took part")
-    for clause in dict.fromkeys(row["clause"] for row in owed):
-        broken = [row for row in owed if row["clause"] == clause and row["verdict"] not in _KEPT | set(forgiven)]
+    verdicts: dict[str, list[str]] = {}
+    for row in owed:
+        verdicts.setdefault(row["clause"], []).append(row["verdict"])
+    for clause, found in verdicts.items():
+        broken = [verdict for verdict in found if verdict not in KEPT | set(forgiven)]
         if broken:
-            total = sum(row["clause"] == clause for row in owed)
-            kinds = ", ".join(dict.fromkeys(row["verdict"] for row in broken))
-            sentences.append(f"{clause}: {kinds} in {len(broken)} of {total} cells")
+            kinds = ", ".join(dict.fromkeys(broken))
+            sentences.append(f"{clause}: {kinds} in {len(broken)} of {len(found)} cells")
     exercised = [row for row in owed if row["verdict"] != Verdict.NOT_EXERCISED.value]
     for role in ("host", "target"):
         for state in _NEEDED_STATES[level]:

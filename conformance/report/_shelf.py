@@ -9,8 +9,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from conformance.files import write_atomically
+from conformance.report._json import ReportError
 from conformance.report._rows import failure_group
-from conformance.report._store import ReportError, write_atomically
 
 #: The first line of every script, by which a later run knows what is its own to remove.
 MARK = "# Written by torch-conformance: a failure of a backend, to be seen without the harness."

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import os
-import tempfile
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -14,12 +12,10 @@ from typing import IO, Any
 
 import jsonschema
 
-#: No report of a real run comes near it; a file beyond it is refused before it is read.
-_LARGEST_REPORT = 256 * 2**20
+from conformance.files import write_atomically
+from conformance.report._json import ReportError, parse, read_bytes
 
-
-class ReportError(Exception):
-    """A report cannot be read or written; the text says which file, what was expected and what was found."""
+FORMAT = "torch-conformance-report/1"
 
 
 @functools.cache
@@ -32,6 +28,11 @@ def report_schema() -> dict[str, Any]:
 
 def validate(report: Any, where: str) -> None:
     """Raise ReportError, with the first fault and its place, unless ``report`` is one."""
+    if not isinstance(report, dict):
+        raise ReportError(f"{where} is not a torch-conformance report: at the top level: {type(report).__name__} found")
+    found = report.get("format")
+    if found != FORMAT and isinstance(found, str) and found.startswith("torch-conformance-report/"):
+        raise ReportError(f"{where} is of the format {found:.100}, and this version of the harness reads {FORMAT}")
     validator = jsonschema.Draft202012Validator(report_schema())
     fault = next(iter(validator.iter_errors(report)), None)
     if fault is not None:
@@ -47,14 +48,7 @@ def validate(report: Any, where: str) -> None:
 
 def read_report(path: Path) -> dict[str, Any]:
     """The report in a file. Raises ReportError for one that is missing, too large, truncated, or no report."""
-    try:
-        if path.stat().st_size > _LARGEST_REPORT:
-            raise ReportError(f"{path.name} is larger than {_LARGEST_REPORT // 2**20} MiB: not read")
-        report = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ReportError(f"{path.name} cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise ReportError(f"{path.name} is not JSON (is it whole?): {error}") from error
+    report = parse(read_bytes(path), path.name)
     validate(report, path.name)
     return report  # type: ignore[no-any-return]
 
@@ -69,20 +63,6 @@ def rows_by_id(report: dict[str, Any], where: str) -> dict[str, dict[str, Any]]:
     return rows
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
-    """Replace a file as a whole: a reader sees the former content or the new one, never a half."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-
-
 def write_report(path: Path, report: dict[str, Any]) -> None:
     """Validate a report and write it as a whole. Raises ReportError, and leaves what was there, where that fails."""
     validate(report, "the report to write")
@@ -92,10 +72,12 @@ def write_report(path: Path, report: dict[str, Any]) -> None:
         raise ReportError(f"{path} cannot be written: {error.strerror}") from error
     except UnicodeEncodeError as error:
         raise ReportError(f"{path} is not written: the report has a text that is no Unicode: {error}") from error
+    except ValueError as error:
+        raise ReportError(f"{path} is not written: the report has a number that is no JSON: {error}") from error
 
 
 def _text_of(report: dict[str, Any]) -> str:
-    return json.dumps(report, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 class ReportFolder:

@@ -9,7 +9,8 @@ from typing import Any
 
 from conformance.contract import Level
 from conformance.report._build import assemble
-from conformance.report._store import ReportError, rows_by_id
+from conformance.report._json import ReportError
+from conformance.report._store import rows_by_id
 from conformance.report.compare import circumstances
 from conformance.verdict import Verdict
 

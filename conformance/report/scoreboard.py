@@ -11,8 +11,9 @@ from typing import Any
 
 from conformance.contract import Level
 from conformance.report import _rows
+from conformance.report._json import ReportError
 from conformance.report._page import render
-from conformance.report._store import ReportError, read_report
+from conformance.report._store import read_report
 from conformance.report.faces import FACES
 from conformance.report.markdown import markdown_table
 from conformance.verdict import Verdict
