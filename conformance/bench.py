@@ -12,8 +12,9 @@ from conformance.cases import Call, case_named
 from conformance.catalogue import Description
 from conformance.comparison import Margin, comparing
 from conformance.contract import Control
-from conformance.devices import Child, Limits, ZygotePool
+from conformance.devices import Limits, Pool, Transport, ZygotePool
 from conformance.devices._device import Ledger
+from conformance.devices._native import NativePool
 from conformance.plan import Cell
 from conformance.privacy import without_paths
 from conformance.toolchains.torchscript.face import PreparedCase, TorchScriptDevice
@@ -21,7 +22,7 @@ from conformance.values import decode
 from conformance.verdict import Outcome, Verdict, outcome_of
 
 #: What a clause can ask for by the name of a parameter.
-PARTS = frozenset({"bench", "host", "target", "bare", "case", "other_case", "backend", "record"})
+PARTS = frozenset({"bench", "host", "target", "native", "bare", "case", "other_case", "backend", "record"})
 
 
 #: After so many timeouts of a backend in a process, its devices get less time, but at least so many seconds.
@@ -51,6 +52,7 @@ class Result:
     seconds: dict[str, float]
     record: Record
     margin: Margin
+    peak_bytes: int | None = None
 
     def as_row(self) -> dict[str, Any]:
         """The cell's row in the report."""
@@ -62,6 +64,8 @@ class Result:
         }
         if self.outcome.error is not None:
             row["error"] = without_paths(self.outcome.error)
+        if self.peak_bytes is not None:
+            row["peak_bytes"] = self.peak_bytes
         if self.record.notes:
             row["notes"] = without_paths(self.record.notes)
         if self.record.observed:
@@ -77,10 +81,17 @@ class Result:
 
 
 class Workshop:
-    """What the cells of one pytest process share: the pool, the seed, samples and controls that were computed."""
+    """What the cells of one pytest process share: the pools, the seed, samples and controls that were computed.
 
-    def __init__(self, pool: ZygotePool, seed: int, descriptions: dict[str, Description]) -> None:
+    ``targets`` is where targets come from; the hosts' pool when None.
+    """
+
+    def __init__(
+        self, pool: ZygotePool, seed: int, descriptions: dict[str, Description], targets: Pool | None = None
+    ) -> None:
         self.pool = pool
+        self.targets = targets or pool
+        self.native = targets if isinstance(targets, NativePool) else NativePool(pool)
         self.seed = seed
         self.descriptions = descriptions
         self._timeouts: collections.Counter[str] = collections.Counter()
@@ -104,10 +115,11 @@ class Workshop:
         self._timeouts[cell.backend] += outcome.verdict is Verdict.TIMEOUT
         if outcome.verdict.is_breach and cell.clause.control is Control.SAME_CELL:
             control = self._control(cell, function, arguments)
-            if control.verdict is not Verdict.PASS:
+            # A control that the chosen target cannot run says nothing, and the failure stands.
+            if control.verdict not in (Verdict.PASS, Verdict.NOT_EXERCISED):
                 reason = f"PyTorch without a backend fails here too: {control.message} (with it: {outcome.message})"
                 outcome = Outcome(Verdict.NOT_APPLICABLE, control.phase, reason, outcome.error)
-        return Result(cell, outcome, bench.ledger.seconds, bench.record, margin)
+        return Result(cell, outcome, bench.ledger.seconds, bench.record, margin, bench.ledger.peak_bytes)
 
     def limits(self, backend: str) -> Limits:
         """What a device with the backend may use. One that has timed out often gets a tenth of the time: a backend that
@@ -155,7 +167,9 @@ class Bench:
         self.backend = workshop.descriptions[cell.backend]
         self.host = self.device("host", cell.host)
         self.target = self.device("target", cell.target or Availability.FULL)
-        #: A process in which no backend is loaded.
+        #: A target that is a program without Python, whatever kind the others are.
+        self.native = self.device("native", cell.target or Availability.FULL)
+        #: A target in which no backend is loaded.
         self.bare = self._device("bare", None, {})
 
     def device(self, role: str, state: Availability) -> TorchScriptDevice:
@@ -176,7 +190,7 @@ class Bench:
         failure: BaseException | None = None
         phase = ""
         try:
-            for device in (self.host, self.target):
+            for device in (self.host, self.target, self.native, self.bare):
                 if device in arguments.values():
                     device.start()  # side by side: the target gets ready while the host is at work
             function(**arguments)
@@ -193,12 +207,14 @@ class Bench:
     def _device(
         self, role: str, description: Description | None, environment: dict[str, str | None]
     ) -> TorchScriptDevice:
-        subject = dataclasses.asdict(description.source) if description else None
+        subject = description.subject() if description else None
         toolchain = self.cell.clause.toolchain
+        pools: dict[str, Pool] = {"host": self._workshop.pool, "native": self._workshop.native}
+        pool = pools.get(role, self._workshop.targets)
 
-        def start() -> Child:
+        def start() -> Transport:
             limits = self._workshop.limits(self.cell.backend) if description else None
-            return self._workshop.pool.fork(toolchain, subject, environment, limits)
+            return pool.fork(toolchain, subject, environment, limits)
 
         device = TorchScriptDevice(role, start, self.ledger)
         if self.case is not None:

@@ -34,6 +34,12 @@ class Description:
     states: dict[str, dict[str, str | None] | None]
     lost: dict[str, str | None] | None
     files: tuple[dict[str, str], ...]
+    #: The paths of a TorchScript backend's libraries. They do not get into a report.
+    libraries: tuple[str, ...] = ()
+
+    def subject(self) -> dict[str, Any]:
+        """What a device is told of the backend."""
+        return dataclasses.asdict(self.source) | {"name": self.name, "libraries": list(self.libraries)}
 
     def environment(self, state: Availability) -> dict[str, str | None] | None:
         """What puts a process into a state; None when the author gave no way."""
@@ -57,6 +63,7 @@ class Description:
                 "source": Source(**message["source"]),
                 "tolerances": {name: (pair[0], pair[1]) for name, pair in message["tolerances"].items()},
                 "files": tuple(message["files"]),
+                "libraries": tuple(message["libraries"]),
             }
         )
 
@@ -112,6 +119,7 @@ def _described(source: Source, prepared: dict[str, str | None], message: dict[st
         states=message["states"],
         lost=message["lost"],
         files=tuple(message["files"]),
+        libraries=tuple(message["libraries"]),
     )
 
 

@@ -138,6 +138,7 @@ def describe(backend: Backend) -> dict[str, Any]:
         "tolerances": {name: (each.rtol, each.atol) for name, each in backend.tolerances.items()},
         "states": {name: None if state is None else dict(state) for name, state in states.items()},
         "lost": None if backend.lost is None else dict(backend.lost),
+        "libraries": [str(Path(path).absolute()) for path in libraries],
         "files": [{"name": Path(path).name, "sha256": sha256_of(Path(path))} for path in libraries],
     }
 

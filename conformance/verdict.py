@@ -14,6 +14,7 @@ from conformance.errors import (
     DeviceTimeout,
     HarnessError,
     SubjectError,
+    TargetUnable,
 )
 
 
@@ -70,7 +71,7 @@ def outcome_of(error: BaseException | None, phase: str) -> Outcome:
             return Outcome(Verdict.PASS)
         case NotApplicable():
             return Outcome(Verdict.NOT_APPLICABLE, message=str(error))
-        case NotExercised():
+        case NotExercised() | TargetUnable():
             return Outcome(Verdict.NOT_EXERCISED, message=str(error))
         case SubjectError():
             details = {"type": error.type, "text": error.text, "stack": error.stack, "stderr": error.stderr}

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from conformance.devices._child import Child, Limits
 from conformance.devices._device import Device, Transport
-from conformance.devices._pool import ZygotePool
+from conformance.devices._pool import Pool, ZygotePool
 
-__all__ = ["Child", "Device", "Limits", "Transport", "ZygotePool"]
+__all__ = ["Child", "Device", "Limits", "Pool", "Transport", "ZygotePool"]

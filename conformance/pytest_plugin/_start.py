@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import random
 import time
@@ -13,7 +14,7 @@ import pytest
 
 from conformance.catalogue import Candidate, Description, SelectionError, select
 from conformance.contract import Level, suites_path
-from conformance.devices import Limits, ZygotePool
+from conformance.devices import Limits, Pool, ZygotePool
 from conformance.errors import HarnessError
 from conformance.expectations import Expectations, ExpectationsError
 from conformance.quiet import NUMPY_IS_MISSING, ignore_missing_numpy
@@ -27,12 +28,13 @@ def start(config: pytest.Config) -> None:
     ignore_missing_numpy()
     config.addinivalue_line("filterwarnings", f"ignore:{NUMPY_IS_MISSING}:UserWarning")
     pool = ZygotePool(limits_of(config))
+    targets = _targets(config, pool)
     worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
     if worker_input is not None:
         message = worker_input["conformance"]
         config.args[:] = message["args"] or config.args
         descriptions = [Description.from_message(each) for each in message["descriptions"]]
-        _register_runner(config, pool, message["seed"], descriptions, _expectations(config))
+        _register_runner(config, pool, targets, message["seed"], descriptions, _expectations(config))
         return
     seed = _seed(config)
     expectations = _expectations(config)
@@ -46,7 +48,7 @@ def start(config: pytest.Config) -> None:
     descriptions = [candidate.description for candidate in chosen if candidate.description is not None]
     _choose_suites(config)
     _register_reporter(config, seed, descriptions, expectations)
-    _register_runner(config, pool, seed, descriptions, expectations)
+    _register_runner(config, pool, targets, seed, descriptions, expectations)
 
 
 def _register_markers(config: pytest.Config) -> None:
@@ -83,6 +85,26 @@ def _expectations(config: pytest.Config) -> Expectations:
         raise pytest.UsageError(str(error)) from error
 
 
+def _targets(config: pytest.Config, pool: ZygotePool) -> Pool:
+    from conformance.targets import TargetError, target_pool
+
+    try:
+        return target_pool(config.option.conformance_target, pool, lambda: _announce_compiling(config))
+    except TargetError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+def _announce_compiling(config: pytest.Config) -> None:
+    """Say why nothing moves, where the process has a terminal."""
+    if not config.pluginmanager.has_plugin("terminalreporter"):
+        return
+    capturing: Any = config.pluginmanager.getplugin("capturemanager")
+    with capturing.global_and_fixture_disabled() if capturing else contextlib.nullcontext():
+        writer = config.get_terminal_writer()
+        writer.line()
+        writer.line("conformance: compiling the native target, once for this PyTorch (10 to 20 s)")
+
+
 def _select(config: pytest.Config, pool: ZygotePool) -> list[Candidate]:
     library = config.option.conformance_library
     try:
@@ -99,13 +121,18 @@ def _choose_suites(config: pytest.Config) -> None:
 
 
 def _register_runner(
-    config: pytest.Config, pool: ZygotePool, seed: int, descriptions: list[Description], expectations: Expectations
+    config: pytest.Config,
+    pool: ZygotePool,
+    targets: Pool,
+    seed: int,
+    descriptions: list[Description],
+    expectations: Expectations,
 ) -> None:
     from conformance.bench import Workshop
     from conformance.pytest_plugin import _fixtures
     from conformance.pytest_plugin._run import Runner
 
-    workshop = Workshop(pool, seed, {each.source.name: each for each in descriptions})
+    workshop = Workshop(pool, seed, {each.source.name: each for each in descriptions}, targets)
     config.pluginmanager.register(_fixtures, "conformance-fixtures")
     config.pluginmanager.register(Runner(workshop, expectations), "conformance-runner")
 
@@ -113,6 +140,7 @@ def _register_runner(
 def _register_reporter(config: pytest.Config, seed: int, descriptions: list[Description], expectations: Any) -> None:
     from conformance.pytest_plugin._report import Reporter
     from conformance.report import ReportError, ReportFolder, RunFacts
+    from conformance.targets import described_target
 
     root = Path(config.option.conformance_report)
     try:
@@ -126,6 +154,7 @@ def _register_reporter(config: pytest.Config, seed: int, descriptions: list[Desc
         seed=seed,
         argv=_published_arguments(config),
         level=Level(config.option.conformance_level) if config.option.conformance_level else None,
+        target=described_target(config.option.conformance_target),
     )
     reporter = Reporter(config, run, descriptions, folders, expectations)
     config.pluginmanager.register(reporter, "conformance-reporter")
