@@ -83,15 +83,20 @@ class Result:
 class Workshop:
     """What the cells of one pytest process share: the pools, the seed, samples and controls that were computed.
 
-    ``targets`` is where targets come from; the hosts' pool when None.
+    ``targets`` is where targets come from, the hosts' pool when None; ``native`` where those without Python do.
     """
 
     def __init__(
-        self, pool: ZygotePool, seed: int, descriptions: dict[str, Description], targets: Pool | None = None
+        self,
+        pool: ZygotePool,
+        seed: int,
+        descriptions: dict[str, Description],
+        targets: Pool | None = None,
+        native: Pool | None = None,
     ) -> None:
         self.pool = pool
         self.targets = targets or pool
-        self.native = targets if isinstance(targets, NativePool) else NativePool(pool)
+        self.native = native or NativePool(pool)
         self.seed = seed
         self.descriptions = descriptions
         self._timeouts: collections.Counter[str] = collections.Counter()

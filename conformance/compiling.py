@@ -31,19 +31,28 @@ class CompileError(RuntimeError):
 class Compilation:
     """A file that the compiler makes: ``output`` from the ``main`` file in the folder ``sources``, with ``flags``.
 
-    The flags for finding PyTorch, and for linking libtorch without Python, are added.
+    The flags for finding PyTorch, and for linking libtorch, are added; what else is linked is in ``libraries``.
     """
 
     output: str
     sources: Path
     main: str
     flags: tuple[str, ...]
+    libraries: tuple[str, ...] = ()
 
     def path(self, cache: Path) -> Path:
         """Where in the folder ``cache`` the file lies, or will once it is compiled."""
-        parts = (self.output, self.main, platform.system(), platform.machine(), *_compiler(), *self._flags())
+        parts = (
+            self.output,
+            self.main,
+            platform.system(),
+            platform.machine(),
+            *_compiler(),
+            *self._flags(),
+            *self.libraries,
+        )
         digest = hashlib.sha256(json.dumps((_torch_version(), *parts)).encode())
-        for source in sorted(self.sources.iterdir()):
+        for source in sorted(each for each in self.sources.iterdir() if each.is_file()):
             digest.update(f"\0{source.name}\0".encode() + source.read_bytes())
         return cache / digest.hexdigest()[:24] / self.output
 
@@ -60,7 +69,8 @@ class Compilation:
             *self._flags(),
             f"-ffile-prefix-map={root}=torch",  # no path of this machine belongs into what is compiled
             *("-isystem", str(root / "include"), "-isystem", str(root / "include/torch/csrc/api/include")),
-            *(self.main, "-o", str(output), f"-L{root / 'lib'}", "-ltorch", "-ltorch_cpu", "-lc10", "-ldl"),
+            *(self.main, "-o", str(output), f"-L{root / 'lib'}", *self.libraries),
+            *("-ltorch", "-ltorch_cpu", "-lc10", "-ldl"),
         ]
 
 

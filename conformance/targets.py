@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import metadata
 
-from conformance.devices import Pool, ZygotePool
+from conformance.devices import Pool
 
 LOCAL = "local"
 NATIVE = "native"
@@ -20,17 +19,12 @@ class TargetError(Exception):
     """A target was asked for that is not known, or that cannot be had here; the text says what there is."""
 
 
-def target_pool(spec: str, local: ZygotePool, announce: Callable[[], None] = lambda: None) -> Pool:
-    """Where targets come from. ``announce`` is called before something is compiled for them.
-
-    Raises TargetError for a spec that is not understood.
-    """
+def target_pool(spec: str, local: Pool, native: Pool) -> Pool:
+    """Where targets come from. Raises TargetError for a spec that is not understood."""
     if spec == LOCAL:
         return local
     if spec == NATIVE:
-        from conformance.devices._native import NativePool
-
-        return NativePool(local, announce)
+        return native
     # Targets on other machines (execnet's specs, "ssh=...//python=...") belong here.
     known = "; ".join(f"{kind!r}, {what}" for kind, what in KINDS.items())
     raise TargetError(f"--conformance-target {spec!r} is no target. There is: {known}")

@@ -8,7 +8,7 @@ import random
 import time
 import uuid
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,6 +19,9 @@ from conformance.errors import HarnessError
 from conformance.expectations import Expectations, ExpectationsError
 from conformance.quiet import NUMPY_IS_MISSING, ignore_missing_numpy
 
+if TYPE_CHECKING:
+    from conformance.bench import Workshop
+
 _GIB = 2**30
 
 
@@ -26,15 +29,18 @@ def start(config: pytest.Config) -> None:
     """Find the chosen backends and register what runs them. Raises UsageError for anything that was asked wrongly."""
     _register_markers(config)
     ignore_missing_numpy()
+    from conformance.bench import Workshop
+
     config.addinivalue_line("filterwarnings", f"ignore:{NUMPY_IS_MISSING}:UserWarning")
     pool = ZygotePool(limits_of(config))
-    targets = _targets(config, pool)
+    native, targets = _targets(config, pool)
     worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
     if worker_input is not None:
         message = worker_input["conformance"]
         config.args[:] = message["args"] or config.args
         descriptions = [Description.from_message(each) for each in message["descriptions"]]
-        _register_runner(config, pool, targets, message["seed"], descriptions, _expectations(config))
+        workshop = Workshop(pool, message["seed"], _by_name(descriptions), targets, native)
+        _register_runner(config, workshop, _expectations(config))
         return
     seed = _seed(config)
     expectations = _expectations(config)
@@ -48,7 +54,7 @@ def start(config: pytest.Config) -> None:
     descriptions = [candidate.description for candidate in chosen if candidate.description is not None]
     _choose_suites(config)
     _register_reporter(config, seed, descriptions, expectations)
-    _register_runner(config, pool, targets, seed, descriptions, expectations)
+    _register_runner(config, Workshop(pool, seed, _by_name(descriptions), targets, native), expectations)
 
 
 def _register_markers(config: pytest.Config) -> None:
@@ -85,11 +91,14 @@ def _expectations(config: pytest.Config) -> Expectations:
         raise pytest.UsageError(str(error)) from error
 
 
-def _targets(config: pytest.Config, pool: ZygotePool) -> Pool:
+def _targets(config: pytest.Config, pool: ZygotePool) -> tuple[Pool, Pool]:
+    """Where targets without Python come from, and where those come from that the options ask for."""
+    from conformance.devices._native import NativePool
     from conformance.targets import TargetError, target_pool
 
+    native = NativePool(pool, lambda: _announce_compiling(config))
     try:
-        return target_pool(config.option.conformance_target, pool, lambda: _announce_compiling(config))
+        return native, target_pool(config.option.conformance_target, pool, native)
     except TargetError as error:
         raise pytest.UsageError(str(error)) from error
 
@@ -120,19 +129,14 @@ def _choose_suites(config: pytest.Config) -> None:
         config.args[:] = [str(suites_path())]
 
 
-def _register_runner(
-    config: pytest.Config,
-    pool: ZygotePool,
-    targets: Pool,
-    seed: int,
-    descriptions: list[Description],
-    expectations: Expectations,
-) -> None:
-    from conformance.bench import Workshop
+def _by_name(descriptions: list[Description]) -> dict[str, Description]:
+    return {each.source.name: each for each in descriptions}
+
+
+def _register_runner(config: pytest.Config, workshop: Workshop, expectations: Expectations) -> None:
     from conformance.pytest_plugin import _fixtures
     from conformance.pytest_plugin._run import Runner
 
-    workshop = Workshop(pool, seed, {each.source.name: each for each in descriptions}, targets)
     config.pluginmanager.register(_fixtures, "conformance-fixtures")
     config.pluginmanager.register(Runner(workshop, expectations), "conformance-runner")
 

@@ -11,6 +11,8 @@
 #include "subject.h"
 #include "values.h"
 
+// One translation unit: libtorch's headers cost ten seconds each time that they are parsed, and all else nothing.
+#include "inspection.cpp"
 #include "session.cpp"
 
 #include <ATen/Parallel.h>

@@ -8,6 +8,7 @@ from torch_conformance_saboteurs import (
     sabotage_composition,
     sabotage_damage,
     sabotage_life_cycle,
+    sabotage_native,
     sabotage_numbers,
     sabotage_process,
     sabotage_refusal,
@@ -24,5 +25,6 @@ SABOTEURS: tuple[Saboteur, ...] = (
     *sabotage_refusal.SABOTEURS,
     *sabotage_damage.SABOTEURS,
     *sabotage_process.SABOTEURS,
+    *sabotage_native.SABOTEURS,
     *sabotage_trial.SABOTEURS,
 )
