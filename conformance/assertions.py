@@ -29,6 +29,7 @@ __all__ = [
     "assert_close",
     "assert_contiguous_like",
     "assert_equal",
+    "assert_hands_over",
     "assert_names",
     "assert_requires_grad_like",
     "assert_same_signatures",
@@ -99,6 +100,15 @@ def unavailable(what: str) -> Iterator[None]:
 def assert_names(refusal: Refusal, name: str) -> None:
     """The refusal's text holds the name."""
     check(name in refusal.text, f"{refusal.what}: the error does not name {name!r}: {refusal.text.strip():.300}")
+
+
+def assert_hands_over(artifact: Artifact, backend: str) -> None:
+    """The artifact's code speaks of the backend's class, which does the work then."""
+    name = f"__backends__.{backend}".encode()
+    check(
+        any(name in data for data in records(artifact.data).values()),
+        f"nothing in the artifact hands the work to the class __torch__.torch.classes.__backends__.{backend}",
+    )
 
 
 def assert_same_signatures(found: dict[str, Any], wanted: dict[str, Any]) -> None:

@@ -13,7 +13,8 @@ from conformance.cases import Call, case_named
 from conformance.catalogue import Description
 from conformance.comparison import Margin, comparing
 from conformance.contract import Control
-from conformance.devices import Child, Ledger, Limits, Trace, ZygotePool
+from conformance.devices import Ledger, Limits, Pool, Trace, Transport, ZygotePool
+from conformance.devices._native import NativePool
 from conformance.errors import HarnessError
 from conformance.goldens import GoldensError, GoldenSet, read_goldens
 from conformance.plan import Cell
@@ -23,7 +24,7 @@ from conformance.values import decode
 from conformance.verdict import Outcome, Verdict, outcome_of
 
 #: What a clause can ask for by the name of a parameter.
-PARTS = frozenset({"bench", "host", "target", "bare", "case", "other_case", "backend", "record", "goldens"})
+PARTS = frozenset({"bench", "host", "target", "native", "bare", "case", "other_case", "backend", "record", "goldens"})
 
 
 #: After so many timeouts of a backend in a process, its devices get less time, but at least so many seconds.
@@ -62,6 +63,7 @@ class Result:
     record: Record
     margin: Margin
     evidence: Evidence | None = None
+    peak_bytes: int | None = None
 
     def as_row(self) -> dict[str, Any]:
         """The cell's row in the report."""
@@ -73,6 +75,8 @@ class Result:
         }
         if self.outcome.error is not None:
             row["error"] = without_paths(self.outcome.error)
+        if self.peak_bytes is not None:
+            row["peak_bytes"] = self.peak_bytes
         if self.record.notes:
             row["notes"] = without_paths(self.record.notes)
         if self.record.observed:
@@ -83,12 +87,24 @@ class Result:
 
 
 class Workshop:
-    """What the cells of one pytest process share: the pool, the seed, samples and controls that were computed."""
+    """What the cells of one pytest process share: the pools, the seed, samples and controls that were computed.
+
+    ``targets`` is where targets come from, the hosts' pool when None; ``native`` where those without Python do;
+    ``goldens`` a folder of golden sets.
+    """
 
     def __init__(
-        self, pool: ZygotePool, seed: int, descriptions: dict[str, Description], goldens: Path | None = None
+        self,
+        pool: ZygotePool,
+        seed: int,
+        descriptions: dict[str, Description],
+        targets: Pool | None = None,
+        native: Pool | None = None,
+        goldens: Path | None = None,
     ) -> None:
         self.pool = pool
+        self.targets = targets or pool
+        self.native = native or NativePool(pool)
         self.seed = seed
         self.descriptions = descriptions
         self._goldens = goldens
@@ -114,14 +130,16 @@ class Workshop:
         self._timeouts[cell.backend] += outcome.verdict is Verdict.TIMEOUT
         if outcome.verdict.is_breach and cell.clause.control is Control.SAME_CELL:
             control = self._control(cell, function, arguments)
-            if control.verdict is not Verdict.PASS:
+            # A control that the chosen target cannot run says nothing, and the failure stands.
+            if control.verdict not in (Verdict.PASS, Verdict.NOT_EXERCISED):
                 reason = f"PyTorch without a backend fails here too: {control.message} (with it: {outcome.message})"
                 outcome = Outcome(Verdict.NOT_APPLICABLE, control.phase, reason, outcome.error)
         evidence = None
         if outcome.verdict.is_breach and bench.failure is not None:
             evidence = Evidence(bench.failure, trace)
         bench.failure = None
-        return Result(cell, outcome, bench.ledger.seconds, bench.record, margin, evidence)
+        ledger = bench.ledger
+        return Result(cell, outcome, ledger.seconds, bench.record, margin, evidence, ledger.peak_bytes)
 
     def limits(self, backend: str) -> Limits:
         """What a device with the backend may use. One that has timed out often gets a tenth of the time: a backend that
@@ -182,7 +200,9 @@ class Bench:
         self.backend = workshop.descriptions[cell.backend]
         self.host = self.device("host", cell.host)
         self.target = self.device("target", cell.target or Availability.FULL)
-        #: A process in which no backend is loaded.
+        #: A target that is a program without Python, whatever kind the others are.
+        self.native = self.device("native", cell.target or Availability.FULL)
+        #: A target in which no backend is loaded.
         self.bare = self._device("bare", None, {})
 
     def device(self, role: str, state: Availability) -> TorchScriptDevice:
@@ -208,7 +228,7 @@ class Bench:
         failure: BaseException | None = None
         phase = ""
         try:
-            for device in (self.host, self.target):
+            for device in (self.host, self.target, self.native, self.bare):
                 if device in arguments.values():
                     device.start()  # side by side: the target gets ready while the host is at work
             function(**arguments)
@@ -226,12 +246,14 @@ class Bench:
     def _device(
         self, role: str, description: Description | None, environment: dict[str, str | None]
     ) -> TorchScriptDevice:
-        subject = dataclasses.asdict(description.source) if description else None
+        subject = description.subject() if description else None
         toolchain = self.cell.clause.toolchain
+        pools: dict[str, Pool] = {"host": self._workshop.pool, "native": self._workshop.native}
+        pool = pools.get(role, self._workshop.targets)
 
-        def start() -> Child:
+        def start() -> Transport:
             limits = self._workshop.limits(self.cell.backend) if description else None
-            return self._workshop.pool.fork(toolchain, subject, environment, limits)
+            return pool.fork(toolchain, subject, environment, limits)
 
         machine = self.trace.machine(role, environment, has_backend=description is not None)
         device = TorchScriptDevice(role, start, self.ledger, machine)

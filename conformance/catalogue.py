@@ -38,6 +38,12 @@ class Description:
     goldens: str | None = None
     #: Of the files of the distribution; see :func:`conformance.distribution.distribution_hash`.
     distribution_hash: str | None = None
+    #: The paths of a TorchScript backend's libraries. They do not get into a report.
+    libraries: tuple[str, ...] = ()
+
+    def subject(self) -> dict[str, Any]:
+        """What a device is told of the backend."""
+        return dataclasses.asdict(self.source) | {"name": self.name, "libraries": list(self.libraries)}
 
     def environment(self, state: Availability) -> dict[str, str | None] | None:
         """What puts a process into a state; None when the author gave no way."""
@@ -61,6 +67,7 @@ class Description:
                 "source": Source(**message["source"]),
                 "tolerances": {name: (pair[0], pair[1]) for name, pair in message["tolerances"].items()},
                 "files": tuple(message["files"]),
+                "libraries": tuple(message["libraries"]),
             }
         )
 
@@ -120,6 +127,7 @@ def _described(source: Source, prepared: dict[str, str | None], message: dict[st
         lost=message["lost"],
         files=tuple(message["files"]),
         goldens=message["goldens"],
+        libraries=tuple(message["libraries"]),
     )
 
 

@@ -96,7 +96,7 @@ def clause(
 ) -> Callable[[Function], Function]:
     """Declare the decorated function to be the clause ``id``; its docstring is the statement.
 
-    A function that takes ``target`` and names no ``targets`` is tried with an available one.
+    A function that takes ``target`` or ``native`` and names no ``targets`` is tried with an available one.
     Raises ValueError when the function has no docstring.
     """
 
@@ -104,7 +104,7 @@ def clause(
         statement = inspect.cleandoc(function.__doc__ or "")
         if not statement:
             raise ValueError(f"clause {id!r}: its function {function.__name__} needs a docstring, the statement")
-        takes_target = "target" in inspect.signature(function).parameters
+        takes_target = not {"target", "native"}.isdisjoint(inspect.signature(function).parameters)
         function.__clause__ = Clause(  # type: ignore[attr-defined]
             id=id,
             statement=statement,

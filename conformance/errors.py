@@ -18,6 +18,13 @@ class HarnessError(Exception):
     """The harness itself failed: nothing is said about the backend."""
 
 
+class TargetUnable(Exception):
+    """The kind of target that was chosen cannot be had here, or cannot do what the clause asks of it.
+
+    Nothing is said about the backend; the text says what cannot be done, and why.
+    """
+
+
 @dataclasses.dataclass
 class SubjectError(Exception):
     """What is under test raised an exception in a device, in the phase that the verb names."""

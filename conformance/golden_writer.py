@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import platform
 from collections.abc import Callable, Iterator
@@ -109,7 +108,7 @@ def _artifacts_of(workshop: Workshop, description: Description, case: Case) -> l
 @contextlib.contextmanager
 def _device(workshop: Workshop, description: Description, role: str) -> Iterator[TorchScriptDevice]:
     environment = description.environment(Availability.FULL) or {}
-    subject = dataclasses.asdict(description.source)
+    subject = description.subject()
     device = TorchScriptDevice(role, lambda: workshop.pool.fork(description.toolchain, subject, environment), Ledger())
     try:
         yield device

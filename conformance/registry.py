@@ -144,6 +144,7 @@ def describe(backend: Backend) -> dict[str, Any]:
         "states": {name: None if state is None else dict(state) for name, state in states.items()},
         "lost": None if backend.lost is None else dict(backend.lost),
         "goldens": backend.goldens,
+        "libraries": [str(Path(path).absolute()) for path in libraries],
         "files": [{"name": Path(path).name, "sha256": sha256_of(Path(path))} for path in libraries],
     }
 

@@ -3,9 +3,38 @@
 from __future__ import annotations
 
 import io
-from typing import Any
+import pickle
+import types
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import torch
+from torch.jit import _pickle as typed
+
+#: PyTorch's C++ writes containers by these functions of a value (and of its type), each of which returns the value.
+_TYPED: list[Callable[..., Any] | tuple[Callable[..., Any], str]] = [
+    typed.build_boollist,
+    typed.build_doublelist,
+    typed.build_intlist,
+    typed.build_tensorlist,
+    typed.restore_type_tag,
+]
+
+
+class _Pickler(pickle._Pickler):
+    """Writes whole numbers beyond 32 bits in eight bytes, as PyTorch's C++ does: it reads them in no other length."""
+
+    def _save_int(self, number: int) -> None:
+        if -(2**31) <= number < 2**31 or not -(2**63) <= number < 2**63:
+            self.save_long(number)  # type: ignore[attr-defined]
+        else:
+            self.write(pickle.LONG1 + b"\x08" + number.to_bytes(8, "little", signed=True))  # type: ignore[attr-defined]
+
+    dispatch: ClassVar[dict[type, Any]] = {**pickle._Pickler.dispatch, int: _save_int}
+
+
+#: What torch.save takes for a module of that interface.
+_PICKLE = types.SimpleNamespace(__name__=__name__, Pickler=_Pickler)
 
 
 def plain(value: Any) -> Any:
@@ -29,10 +58,14 @@ def plain(value: Any) -> Any:
 def encode(value: Any) -> bytes:
     """Serialise a value that :func:`plain` accepts; strides, shared storage and ``requires_grad`` survive."""
     buffer = io.BytesIO()
-    torch.save(plain(value), buffer)
+    torch.save(plain(value), buffer, pickle_module=_PICKLE)
     return buffer.getvalue()
 
 
 def decode(data: bytes) -> Any:
-    """The value that :func:`encode` was given. Loads data only (``weights_only``): nothing is executed."""
-    return torch.load(io.BytesIO(data), weights_only=True)
+    """The value that :func:`encode`, or ``torch::pickle_save`` in C++, was given.
+
+    Loads data only (``weights_only``): nothing is executed.
+    """
+    with torch.serialization.safe_globals(_TYPED):
+        return torch.load(io.BytesIO(data), weights_only=True)

@@ -15,6 +15,7 @@ from conformance.errors import (
     DeviceTimeout,
     HarnessError,
     SubjectError,
+    TargetUnable,
 )
 
 #: How a line begins that says what was raised.
@@ -74,7 +75,7 @@ def outcome_of(error: BaseException | None, phase: str) -> Outcome:
             return Outcome(Verdict.PASS)
         case NotApplicable():
             return Outcome(Verdict.NOT_APPLICABLE, message=str(error))
-        case NotExercised():
+        case NotExercised() | TargetUnable():
             return Outcome(Verdict.NOT_EXERCISED, message=str(error))
         case SubjectError():
             details = {"type": error.type, "text": error.text, "stack": error.stack, "stderr": error.stderr}

@@ -285,6 +285,7 @@ def test_a_cell_that_every_shard_lost_stays_lost(desk: Desk) -> None:
         (report_of(cell("sub"), harness__version="2"), "differs in the version of the harness: "),
         (report_of(cell("sub"), harness__contract__sha256="1" * 64), "differs in the digest of the contract: "),
         (report_of(cell("sub"), environment__torch="2.14"), "differs in the version of torch: 2.14, not 2.13.0"),
+        (report_of(cell("sub")) | {"target": {"spec": "native"}}, "differs in the target: native, not local"),
         (report_of(cell("add", "FAIL")), "toy.works[add-full-yes/yes] came to FAIL, not PASS"),
         (report_of(cell("add", level="mobile")), "toy.works[add-full-yes/yes] is another cell there"),
         (report_of(cell("sub"), cell("sub")), "the cell toy.works[sub-full-yes/yes] stands there twice"),

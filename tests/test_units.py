@@ -116,6 +116,12 @@ WHOLE = [row("a", "core", "PASS"), row("b", "mobile", "PASS"), row("b", "mobile"
         ([*WHOLE, row("a", "core", "XFAIL")], None, "a: XFAIL in 1 of 2 cells"),
         ([*WHOLE, row("a", "core", "HARNESS_ERROR")], None, "a: HARNESS_ERROR"),
         ([*WHOLE, row("b", "mobile", "NOT_EXERCISED", "yes/no")], "mobile", ""),
+        ([*WHOLE, row("native.a", "mobile", "NOT_EXERCISED"), row("native.b", "mobile", "PASS")], "mobile", ""),
+        (
+            [*WHOLE, row("native.a", "mobile", "NOT_EXERCISED")],
+            "core",
+            "nothing was exercised in a program without Python",
+        ),
         (
             [WHOLE[0], WHOLE[1], row("b", "mobile", "NOT_EXERCISED", "no/no", "no/no")],
             "core",

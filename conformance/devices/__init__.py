@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.devices._child import Child, Limits
 from conformance.devices._device import Device, Ledger, Transport
-from conformance.devices._pool import ZygotePool
+from conformance.devices._pool import Pool, ZygotePool
 from conformance.devices._trace import Machine, Step, Trace
 
-__all__ = ["Child", "Device", "Ledger", "Limits", "Machine", "Step", "Trace", "Transport", "ZygotePool"]
+__all__ = ["Child", "Device", "Ledger", "Limits", "Machine", "Pool", "Step", "Trace", "Transport", "ZygotePool"]

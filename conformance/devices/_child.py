@@ -14,8 +14,16 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 import execnet
 
-from conformance.devices._framing import frame, unframe
-from conformance.errors import DeviceDied, DeviceEnded, DeviceFlooded, DeviceGarbled, DeviceTimeout, HarnessError
+from conformance.devices._framing import BUILTIN_VALUES, Codec, frame, unframe
+from conformance.errors import (
+    DeviceDied,
+    DeviceEnded,
+    DeviceFlooded,
+    DeviceGarbled,
+    DeviceTimeout,
+    HarnessError,
+    TargetUnable,
+)
 
 if TYPE_CHECKING:
     from conformance.devices._zygote_client import Zygote
@@ -47,13 +55,16 @@ class Reply:
     warnings: tuple[str, ...]
     stdout: str
     stderr: str
+    #: The most memory that was resident since the process began; None where the device does not measure it.
+    peak_bytes: int | None = None
 
 
 class Child:
     """A device's process. Every method raises what the process came to: DeviceDied, DeviceTimeout, ...."""
 
-    def __init__(self, zygote: Zygote, message: dict[str, Any], limits: Limits) -> None:
+    def __init__(self, zygote: Zygote, message: dict[str, Any], limits: Limits, codec: Codec = BUILTIN_VALUES) -> None:
         self._zygote = zygote
+        self._codec = codec
         self._limits = limits
         self._stdout, self._stderr, self._stack = (tempfile.TemporaryFile() for _ in range(3))
         self._connection, theirs = socket.socketpair()
@@ -77,7 +88,7 @@ class Child:
         """Ask for a verb; :meth:`answer` waits for what comes of it. One request at a time."""
         self._marks = [os.fstat(file.fileno()).st_size for file in (self._stdout, self._stderr)]
         self._requests += 1
-        self._unsent = frame({"number": self._requests, "verb": verb, "arguments": arguments})
+        self._unsent = frame({"number": self._requests, "verb": verb, "arguments": arguments}, self._codec)
         self._send()
 
     def _send(self) -> None:
@@ -92,11 +103,16 @@ class Child:
             self._unsent = b""  # it is gone: waiting for its answer tells how
 
     def answer(self, phase: str, seconds: float | None = None) -> Reply:
-        """Wait for the answer to the last request, from now on for ``seconds`` (the device's limit when None)."""
+        """Wait for the answer to the last request, from now on for ``seconds`` (the device's limit when None).
+
+        TargetUnable when the device does not know the verb.
+        """
         seconds = self._limits.seconds if seconds is None else seconds
         message = self._wait(phase, time.monotonic() + seconds, seconds)
         if "broken" in message:
             raise HarnessError(f"the harness itself failed in {phase}:\n{message['broken']}")
+        if "unanswered" in message:
+            raise TargetUnable(f"the native target cannot answer {message['unanswered']!r}")
         return Reply(
             value=message.get("value"),
             raised=message.get("raised"),
@@ -104,6 +120,7 @@ class Child:
             warnings=tuple(message["warnings"]),
             stdout=_read(self._stdout, self._marks[0]),
             stderr=_read(self._stderr, self._marks[1]),
+            peak_bytes=message.get("peak_bytes"),
         )
 
     def leave(self, phase: str) -> bool:
@@ -167,7 +184,7 @@ class Child:
     def _message(self, phase: str) -> dict[str, Any] | None:
         """The answer to the last request, once it is whole."""
         try:
-            message = unframe(self._data)
+            message = unframe(self._data, self._codec)
         except (execnet.DataFormatError, ValueError) as error:
             self._end_with(DeviceGarbled(phase, f"{type(error).__name__}: {error}"))
         if message is None:

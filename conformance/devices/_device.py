@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from conformance.devices._child import Child, Reply
+from conformance.devices._child import Reply
 from conformance.devices._trace import Machine, Step
 from conformance.errors import (
     DeviceEnded,
@@ -34,9 +34,14 @@ class Ledger:
 
     seconds: dict[str, float] = dataclasses.field(default_factory=dict)
     phase: str = ""
+    #: The most memory that any of them had resident, of those devices that measure it.
+    peak_bytes: int | None = None
 
     def add(self, phase: str, seconds: float) -> None:
         self.seconds[phase] = round(self.seconds.get(phase, 0.0) + seconds, 6)
+
+    def add_peak(self, peak_bytes: int | None) -> None:
+        self.peak_bytes = max(filter(None, (self.peak_bytes, peak_bytes)), default=None)
 
 
 class Device:
@@ -45,7 +50,9 @@ class Device:
     The process is made at the first verb, so that a clause which never asks a device costs nothing, or at ``start()``.
     """
 
-    def __init__(self, role: str, start: Callable[[], Child], ledger: Ledger, machine: Machine | None = None) -> None:
+    def __init__(
+        self, role: str, start: Callable[[], Transport], ledger: Ledger, machine: Machine | None = None
+    ) -> None:
         self.role = role
         self._start = start
         self._ledger = ledger
@@ -90,6 +97,7 @@ class Device:
             self.end()
             raise
         self._ledger.add(phase, reply.seconds)
+        self._ledger.add_peak(reply.peak_bytes)
         self.last_reply = reply
         if self._step is not None:
             self._step.answer(reply.value, reply.raised)

@@ -10,7 +10,7 @@ import sys
 import time
 import traceback
 import warnings
-from typing import Any
+from typing import Any, NoReturn
 
 import execnet
 
@@ -24,10 +24,24 @@ STACK_SIGNAL = signal.SIGUSR2
 def serve(descriptors: dict[str, int], message: dict[str, Any]) -> None:
     """Answer verbs on ``descriptors['connection']``, one at a time. Raises Leave when a verb asks to end."""
     _settle(descriptors, message["environment"], message["limits"])
+    sys.stdin = open(0, closefd=False)
+    faulthandler.enable(descriptors["stack"], all_threads=True)
+    faulthandler.register(STACK_SIGNAL, descriptors["stack"], all_threads=True)
     connection = socket.socket(fileno=descriptors["connection"])
     session = open_session(message["toolchain"], message["subject"])
     while (request := receive(connection)) is not None:
         connection.sendall(_framed(_answer(session, request)))
+
+
+def become_program(descriptors: dict[str, int], message: dict[str, Any]) -> NoReturn:
+    """Replace this process by a program that answers verbs, settled as any device is: ``message['program']``, its path
+    first, after which it is told the descriptors of the connection and of the file for its stack."""
+    _settle(descriptors, message["environment"], message["limits"])
+    kept = [descriptors["connection"], descriptors["stack"]]
+    for descriptor in kept:
+        os.set_inheritable(descriptor, True)
+    program, *arguments = message["program"]
+    os.execv(program, [program, *map(str, kept), *arguments])
 
 
 def _framed(reply: dict[str, Any]) -> bytes:
@@ -46,15 +60,12 @@ def _settle(descriptors: dict[str, int], environment: dict[str, str | None], lim
     devnull = os.open(os.devnull, os.O_RDONLY)
     os.dup2(devnull, 0)
     os.close(devnull)
-    sys.stdin = open(0, closefd=False)
     for name, value in environment.items():
         if value is None:
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
     _limit(limits)
-    faulthandler.enable(descriptors["stack"], all_threads=True)
-    faulthandler.register(STACK_SIGNAL, descriptors["stack"], all_threads=True)
 
 
 def _limit(limits: dict[str, int]) -> None:

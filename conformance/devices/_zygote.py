@@ -146,14 +146,17 @@ def _touch_memory() -> None:
 
 def _become_device(message: dict[str, Any], descriptors: list[int]) -> None:
     """Turn a fresh fork into a device. Ends by leaving the process; as a script would only if a verb asks for it."""
-    from conformance.devices._serve import serve
+    from conformance.devices._serve import become_program, serve
     from conformance.toolchains import Leave
 
     status = 70
     try:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        serve(dict(zip(DESCRIPTORS, descriptors, strict=True)), message)
+        named = dict(zip(DESCRIPTORS, descriptors, strict=True))
+        if message["program"]:
+            become_program(named, message)
+        serve(named, message)
         status = 0
     except Leave:
         sys.exit(0)

@@ -65,6 +65,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="memory that a device may allocate beyond what torch takes (default: %(default)s)",
     )
     group.addoption(
+        "--conformance-target",
+        metavar="SPEC",
+        default="local",
+        help="where artifacts are loaded and run: 'local', a process with Python, or 'native', a program without it "
+        "(default: %(default)s)",
+    )
+    group.addoption(
         "--conformance-expectations",
         metavar="FILE",
         help="known failures (TOML), which still run and are held against what happens",

@@ -33,6 +33,12 @@ def target(bench: Bench) -> TorchScriptDevice:
 
 
 @pytest.fixture
+def native(bench: Bench) -> TorchScriptDevice:
+    """A program without Python that loads and runs, in the cell's target state."""
+    return bench.native
+
+
+@pytest.fixture
 def bare(bench: Bench) -> TorchScriptDevice:
     """A process in which no backend is loaded."""
     return bench.bare

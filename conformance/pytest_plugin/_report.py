@@ -76,7 +76,8 @@ class Reporter:
     def pytest_report_header(self) -> list[str]:
         """What is being certified, and the seed that reproduces it."""
         names = ", ".join(f"{each.name} ({each.toolchain})" for each in self._descriptions.values())
-        return [f"conformance: {conformance.__version__}, backend {names}, seed {self._run.seed}"]
+        target = self._run.target["spec"]
+        return [f"conformance: {conformance.__version__}, backend {names}, target {target}, seed {self._run.seed}"]
 
     def pytest_configure_node(self, node: Any) -> None:
         """Tell a pytest-xdist worker what was found out here."""

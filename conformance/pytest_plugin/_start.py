@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import random
 import time
 import uuid
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from conformance.catalogue import Candidate, Description, SelectionError, select
 from conformance.contract import Level, suites_path
-from conformance.devices import Limits, ZygotePool
+from conformance.devices import Limits, Pool, ZygotePool
 from conformance.errors import HarnessError
 from conformance.expectations import Expectations, ExpectationsError
 from conformance.quiet import NUMPY_IS_MISSING, ignore_missing_numpy
+
+if TYPE_CHECKING:
+    from conformance.bench import Workshop
 
 _GIB = 2**30
 
@@ -25,14 +29,18 @@ def start(config: pytest.Config) -> None:
     """Find the chosen backends and register what runs them. Raises UsageError for anything that was asked wrongly."""
     _register_markers(config)
     ignore_missing_numpy()
+    from conformance.bench import Workshop
+
     config.addinivalue_line("filterwarnings", f"ignore:{NUMPY_IS_MISSING}:UserWarning")
     pool = ZygotePool(limits_of(config))
+    native, targets = _targets(config, pool)
     worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
     if worker_input is not None:
         message = worker_input["conformance"]
         config.args[:] = message["args"] or config.args
         descriptions = [Description.from_message(each) for each in message["descriptions"]]
-        _register_runner(config, pool, message["seed"], descriptions, _expectations(config))
+        workshop = Workshop(pool, message["seed"], _by_name(descriptions), targets, native, _goldens(config))
+        _register_runner(config, workshop, _expectations(config))
         return
     seed = _seed(config)
     most = _reproducers(config)
@@ -47,7 +55,8 @@ def start(config: pytest.Config) -> None:
     descriptions = [candidate.description for candidate in chosen if candidate.description is not None]
     _choose_suites(config)
     _register_reporter(config, seed, descriptions, expectations, most)
-    _register_runner(config, pool, seed, descriptions, expectations)
+    workshop = Workshop(pool, seed, _by_name(descriptions), targets, native, _goldens(config))
+    _register_runner(config, workshop, expectations)
 
 
 def _register_markers(config: pytest.Config) -> None:
@@ -106,6 +115,29 @@ def _goldens(config: pytest.Config) -> Path | None:
     return folder
 
 
+def _targets(config: pytest.Config, pool: ZygotePool) -> tuple[Pool, Pool]:
+    """Where targets without Python come from, and where those come from that the options ask for."""
+    from conformance.devices._native import NativePool
+    from conformance.targets import TargetError, target_pool
+
+    native = NativePool(pool, lambda: _announce_compiling(config))
+    try:
+        return native, target_pool(config.option.conformance_target, pool, native)
+    except TargetError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+def _announce_compiling(config: pytest.Config) -> None:
+    """Say why nothing moves, where the process has a terminal."""
+    if not config.pluginmanager.has_plugin("terminalreporter"):
+        return
+    capturing: Any = config.pluginmanager.getplugin("capturemanager")
+    with capturing.global_and_fixture_disabled() if capturing else contextlib.nullcontext():
+        writer = config.get_terminal_writer()
+        writer.line()
+        writer.line("conformance: compiling the native target, once for this PyTorch (10 to 20 s)")
+
+
 def _select(config: pytest.Config, pool: ZygotePool) -> list[Candidate]:
     library = config.option.conformance_library
     try:
@@ -121,15 +153,15 @@ def _choose_suites(config: pytest.Config) -> None:
         config.args[:] = [str(suites_path())]
 
 
-def _register_runner(
-    config: pytest.Config, pool: ZygotePool, seed: int, descriptions: list[Description], expectations: Expectations
-) -> None:
-    from conformance.bench import Workshop
+def _by_name(descriptions: list[Description]) -> dict[str, Description]:
+    return {each.source.name: each for each in descriptions}
+
+
+def _register_runner(config: pytest.Config, workshop: Workshop, expectations: Expectations) -> None:
     from conformance.pytest_plugin import _fixtures
     from conformance.pytest_plugin._run import Runner
     from conformance.reproducers import Desk
 
-    workshop = Workshop(pool, seed, {each.source.name: each for each in descriptions}, _goldens(config))
     config.pluginmanager.register(_fixtures, "conformance-fixtures")
     desk = Desk(workshop, _reproducers(config))
     config.pluginmanager.register(Runner(workshop, expectations, desk), "conformance-runner")
@@ -140,6 +172,7 @@ def _register_reporter(
 ) -> None:
     from conformance.pytest_plugin._report import Reporter
     from conformance.report import ReportError, ReportFolder, RunFacts
+    from conformance.targets import described_target
 
     root = Path(config.option.conformance_report)
     try:
@@ -153,6 +186,7 @@ def _register_reporter(
         seed=seed,
         argv=_published_arguments(config),
         level=Level(config.option.conformance_level) if config.option.conformance_level else None,
+        target=described_target(config.option.conformance_target),
     )
     reporter = Reporter(config, run, descriptions, folders, expectations, most)
     config.pluginmanager.register(reporter, "conformance-reporter")

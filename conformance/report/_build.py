@@ -29,6 +29,8 @@ class RunFacts:
     seed: int
     argv: tuple[str, ...]
     level: Level | None
+    #: Where artifacts were loaded and run: ``spec`` is what --conformance-target said.
+    target: dict[str, str]
 
 
 def build_report(
@@ -56,6 +58,7 @@ def build_report(
                 "selftest": remembered_score(),
             },
             "environment": _environment(),
+            "target": run.target,
             "backend": _backend(description),
         },
         [_clause(clause) for clause in clauses.values()],
@@ -74,7 +77,8 @@ def assemble(
 ) -> dict[str, Any]:
     """A report from rows alone.
 
-    ``head`` has ``run`` (but for ``complete``), ``harness``, ``environment`` and ``backend`` as a report has them.
+    ``head`` has ``run`` (but for ``complete``), ``harness``, ``environment``, ``backend``, and ``target`` if it is
+    known, as a report has them.
     Everything else of the report is worked out from the rows in ``cells``, from how many cells of the contract are
     not among them, and from the level that was asked for.
     """
@@ -84,6 +88,7 @@ def assemble(
         "run": head["run"] | {"complete": complete},
         "harness": head["harness"],
         "environment": head["environment"],
+        **({"target": head["target"]} if "target" in head else {}),
         "backend": head["backend"],
         "plan": {
             "cells": len(cells),

@@ -23,6 +23,8 @@ _NEEDED_STATES = {
     Level.MOBILE: (Availability.FULL, Availability.NONE),
     Level.COMPLETE: (Availability.FULL, Availability.NONE),
 }
+#: Clauses of which a level that has any claims more than what was tried, unless one of them was exercised.
+_WITHOUT_PYTHON = "native."
 
 
 def certification(cells: Sequence[dict[str, Any]], wanted: Level | None, deselected: int) -> dict[str, Any]:
@@ -68,6 +70,9 @@ def _missing(
             kinds = ", ".join(dict.fromkeys(broken))
             sentences.append(f"{clause}: {kinds} in {len(broken)} of {len(found)} cells")
     exercised = [row for row in owed if row["verdict"] != Verdict.NOT_EXERCISED.value]
+    without_python = [row for row in owed if row["clause"].startswith(_WITHOUT_PYTHON)]
+    if without_python and not any(row in exercised for row in without_python):
+        sentences.append("nothing was exercised in a program without Python")
     for role in ("host", "target"):
         for state in _NEEDED_STATES[level]:
             tried = any(row[role] == state.value for row in exercised)

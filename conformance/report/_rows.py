@@ -34,8 +34,11 @@ def headline(report: Row) -> str:
     backend, environment = report["backend"], report["environment"]
     version = f" {backend['version']}" if backend["version"] else ""
     distribution = f" ({backend['distribution']}{version})" if backend["distribution"] else ""
+    target = report.get("target", {}).get("spec", "local")
+    elsewhere = "" if target == "local" else f"target {target}, "
     return (
-        f"{backend['name']}{distribution}: {backend['toolchain']}, torch {environment.get('torch', 'unknown')}, "
+        f"{backend['name']}{distribution}: {backend['toolchain']}, {elsewhere}"
+        f"torch {environment.get('torch', 'unknown')}, "
         f"{environment.get('platform', 'platform unknown')}, seed {report['run']['seed']}"
     )
 

@@ -150,6 +150,8 @@ _CIRCUMSTANCES: dict[str, Callable[[Mapping[str, Any]], object]] = {
     "digest of the contract": lambda report: report["harness"]["contract"]["sha256"],
     "version of the harness": lambda report: report["harness"]["version"],
     "version of torch": lambda report: report["environment"].get("torch"),
+    "target": lambda report: report.get("target", {}).get("spec", "local"),
+    "torch of the target": lambda report: report.get("target", {}).get("torch", report["environment"].get("torch")),
     "platform": lambda report: report["environment"].get("platform"),
     "python": lambda report: report["environment"].get("python"),
 }

@@ -48,6 +48,7 @@ def merge(shards: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
             "run": _run(reports),
             "harness": first["harness"] | {"selftest": selftest},
             "environment": _environment(reports),
+            **({"target": first["target"]} if "target" in first else {}),
             "backend": first["backend"],
         },
         list(clauses.values()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 from conformance.cases import Call
@@ -216,7 +217,20 @@ class TorchScriptDevice(Device):
         )
         return _threads(found)
 
+    def run_at_once(self, module: Module, calls: Sequence[Call], repeat: int) -> list[Any]:
+        """What each of these calls of one method returns, made ``repeat`` times in a thread of its own, all at once."""
+        inputs = [encode(call.inputs) for call in calls]
+        results = self.call(
+            "run_at_once", phase="run", module=module.number, method=calls[0].method, inputs=inputs, repeat=repeat
+        )
+        return [decode(result) for result in results]
+
     # Looking.
+
+    def mapped_files(self) -> list[str]:
+        """Every file of which a part is in the memory of the process."""
+        found: list[str] = self.call("mapped_files", phase="inspect")
+        return found
 
     def signatures(self, module: Module) -> dict[str, dict[str, Any]]:
         found: dict[str, dict[str, Any]] = self.call("signatures", phase="inspect", module=module.number)

@@ -35,7 +35,7 @@ class PythonControl(TorchScriptBackend):
     def load(self) -> None:
         """Register the backend in this process.
 
-        Raises BuildError, or RuntimeError if the name is taken by another backend.
+        Raises CompileError, or RuntimeError if the name is taken by another backend.
         """
         if bridge.registered(self.name) is not self.implementation:
             bridge.register(self.name, self.implementation)

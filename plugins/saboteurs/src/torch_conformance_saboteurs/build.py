@@ -1,36 +1,44 @@
-"""Builds the small extension ``_bridge`` for the PyTorch that is installed, once, and loads it.
+"""Compiles what of this distribution is C++, once for the PyTorch that is installed.
 
-The compiled file lies in a cache of the user's, under a name that changes with PyTorch, Python, the source
-and the compiler's command line. ``SABOTEURS_CACHE`` puts the cache elsewhere; ``CXX`` chooses the compiler.
+The compiled files lie in a cache of the user's; ``SABOTEURS_CACHE`` puts it elsewhere, ``CXX`` chooses the compiler.
 """
 
 from __future__ import annotations
 
-import hashlib
 import importlib.machinery
 import importlib.util
 import os
-import shlex
-import subprocess
 import sys
 import sysconfig
-import tempfile
 from pathlib import Path
 from types import ModuleType
 
-import torch
+from conformance.compiling import Compilation, compiled
 
-SOURCE = Path(__file__).parent / "csrc" / "bridge.cpp"
+_PACKAGE = Path(__file__).parent
 _MODULE = "torch_conformance_saboteurs._bridge"
-_MINUTES = 10
+_LIBRARY = ("-O1", "-fPIC", "-shared", "-fvisibility=hidden")
 
-
-class BuildError(RuntimeError):
-    """The extension could not be compiled; the text is the command and what the compiler said."""
+BRIDGE = Compilation(
+    output=f"_bridge{importlib.machinery.EXTENSION_SUFFIXES[0]}",
+    sources=_PACKAGE / "csrc",
+    main="bridge.cpp",
+    flags=(*_LIBRARY, f"-I{sysconfig.get_paths()['include']}"),
+    libraries=("-ltorch_python",),
+)
+#: Delegates that need no Python, but for one, which is in a library of its own.
+DELEGATES = Compilation("libdelegates.so", _PACKAGE / "csrc_native", "delegates.cpp", _LIBRARY)
+DELEGATE_WITH_PYTHON = Compilation(
+    output="libdelegate_with_python.so",
+    sources=_PACKAGE / "csrc_native",
+    main="delegates.cpp",
+    flags=(*_LIBRARY, "-DSABOTEURS_LINK_PYTHON"),
+    libraries=("-Wl,--no-as-needed", "-ltorch_python"),
+)
 
 
 def cache_directory() -> Path:
-    """Where compiled extensions lie: ``SABOTEURS_CACHE``, or the user's cache directory."""
+    """Where compiled files lie: ``SABOTEURS_CACHE``, or the user's cache directory."""
     override = os.environ.get("SABOTEURS_CACHE")
     if override:
         return Path(override)
@@ -39,76 +47,13 @@ def cache_directory() -> Path:
     return platformdirs.user_cache_path("torch-conformance-saboteurs")
 
 
-def command() -> list[str]:
-    """The compiler's command line, without its input and its output."""
-    torch_directory = Path(torch.__file__).parent
-    return [
-        *shlex.split(os.environ.get("CXX") or "g++"),
-        *("-std=c++20", "-O1", "-fPIC", "-shared", "-fvisibility=hidden"),
-        f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}",
-        *(f"-I{torch_directory / 'include' / part}" for part in ("", "torch/csrc/api/include")),
-        f"-I{sysconfig.get_paths()['include']}",
-        f"-L{torch_directory / 'lib'}",
-        *("-lc10", "-ltorch", "-ltorch_cpu", "-ltorch_python"),
-    ]
-
-
-def library_path() -> Path:
-    """Where the extension for this PyTorch, Python, source and command lies, or will lie once it is built."""
-    key = hashlib.sha256()
-    for part in (torch.__version__, sys.version, *command()):
-        key.update(part.encode() + b"\0")
-    key.update(SOURCE.read_bytes())
-    return cache_directory() / key.hexdigest()[:24] / f"_bridge{importlib.machinery.EXTENSION_SUFFIXES[0]}"
-
-
-def build() -> Path:
-    """Compile the extension unless it is there already, and return its path.
-
-    Safe to call from several processes at once: one compiles and the others wait. Raises :class:`BuildError`.
-    """
-    path = library_path()
-    if path.is_file():
-        return path
-    import filelock
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with filelock.FileLock(path.with_name("lock")):
-        if not path.is_file():
-            _compile_to(path)
-    return path
-
-
-def _compile_to(path: Path) -> None:
-    """Compile into a temporary file beside ``path`` and move it there: nobody loads half a file."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    os.close(descriptor)
-    compiler, *options = command()
-    line = [compiler, str(SOURCE), "-o", temporary, *options]
-    try:
-        try:
-            result = subprocess.run(
-                line,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                timeout=_MINUTES * 60,
-            )
-        except FileNotFoundError as error:
-            raise BuildError(f"no compiler {compiler!r} was found; install g++, or name another in CXX") from error
-        except subprocess.TimeoutExpired as error:
-            raise BuildError(f"not finished within {_MINUTES} minutes: {shlex.join(line)}") from error
-        if result.returncode != 0:
-            raise BuildError(f"{shlex.join(line)}\nended with code {result.returncode}:\n{result.stdout}")
-        os.chmod(temporary, 0o755)
-        os.replace(temporary, path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+def build(what: Compilation = BRIDGE) -> Path:
+    """Compile it unless it is there already, and return its path. Raises conformance.compiling.CompileError."""
+    return compiled(what, cache_directory())
 
 
 def load() -> ModuleType:
-    """The extension as a module, built first if need be. The same module when called again in a process."""
+    """The bridge as a module, compiled first if need be. The same module when called again in a process."""
     if _MODULE in sys.modules:
         return sys.modules[_MODULE]
     path = build()

@@ -11,6 +11,7 @@ from torch_conformance_saboteurs import (
     sabotage_debug,
     sabotage_inference,
     sabotage_life_cycle,
+    sabotage_native,
     sabotage_numbers,
     sabotage_process,
     sabotage_refusal,
@@ -30,5 +31,6 @@ SABOTEURS: tuple[Saboteur, ...] = (
     *sabotage_inference.SABOTEURS,
     *sabotage_debug.SABOTEURS,
     *sabotage_age.SABOTEURS,
+    *sabotage_native.SABOTEURS,
     *sabotage_trial.SABOTEURS,
 )
