@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from tabulate import tabulate
 
+from conformance.report import operators
 from conformance.report._escape import escape_markdown, printable
 from conformance.report._store import rows_by_id
 from conformance.report.compare import (
@@ -146,12 +147,16 @@ def _pair(first: Named, other: Named, found: Sequence[CellChange], face: _Face) 
         yield face.table(["what", first.letter, other.letter], differences)
     counts = Counter(each.change for each in found)
     told = [f"{counts[change]} {change.value}" for change in Change if counts[change] or change is Change.REGRESSED]
-    unchanged = len(first.rows.keys() | other.rows.keys()) - len(found)
+    changed = sum(each.before is not None and each.after is not None for each in found)
+    unchanged = len(first.rows.keys() & other.rows.keys()) - changed
     yield face.heading(f"{pair}: {', '.join(told)}, {unchanged} unchanged")
     for change in Change:
         rows = [(each.cell, _ending(each.before), _ending(each.after)) for each in found if each.change is change]
         if rows:
             yield face.table([f"{change.value} ({len(rows)})", first.letter, other.letter], rows)
+    if sentences := operators.changes(first.report.get("operators"), other.report.get("operators")):
+        yield face.heading(f"{pair}: operators")
+        yield face.points(sentences)
 
 
 def _ending(ending: Ending | None) -> str:
