@@ -69,6 +69,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FILE",
         help="known failures (TOML), which still run and are held against what happens",
     )
+    group.addoption(
+        "--conformance-operators",
+        metavar="all|NAME,...",
+        help="also try PyTorch's operators on samples of its own tests, and report which dtypes of each are taken",
+    )
+    group.addoption(
+        "--conformance-operator-samples",
+        metavar="N",
+        type=int,
+        default=3,
+        help="how many samples of an operator are tried in each dtype (default: %(default)s)",
+    )
 
 
 @pytest.hookimpl(wrapper=True)

@@ -8,6 +8,7 @@ import pytest
 
 from conformance.bench import Bench, Record
 from conformance.catalogue import Description
+from conformance.operators.trial import OperatorTrial
 from conformance.pytest_plugin._run import BENCH
 from conformance.toolchains.torchscript.face import PreparedCase, TorchScriptDevice
 
@@ -53,6 +54,12 @@ def other_case(bench: Bench) -> Callable[[str], PreparedCase]:
 def backend(bench: Bench) -> Description:
     """What is known of the backend under test: its name, declared features, states of availability."""
     return bench.backend
+
+
+@pytest.fixture
+def operators(bench: Bench) -> OperatorTrial:
+    """Where PyTorch's operators are tried on the backend."""
+    return bench.operators
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -48,6 +48,7 @@ class Reporter:
         descriptions: list[Description],
         folders: dict[str, ReportFolder],
         expectations: Expectations,
+        operators: Sequence[str] = (),
     ) -> None:
         self._config = config
         self._run = run
@@ -55,6 +56,7 @@ class Reporter:
         self._descriptions = {each.source.name: each for each in descriptions}
         self._folders = folders
         self._expectations = expectations
+        self._operators = tuple(operators)
         #: Backend → the item's own name, ``suite::function[...]`` → cell; and those names that were selected to run.
         self._planned: dict[str, dict[str, Cell]] = {name: {} for name in folders}
         self._selected: set[str] = set()
@@ -84,6 +86,7 @@ class Reporter:
             "seed": self._run.seed,
             "descriptions": descriptions,
             "args": [] if named else list(self._config.args),
+            "operators": list(self._operators),
         }
 
     pytest_configure_node = pytest.hookimpl(optionalhook=True)(pytest_configure_node)
@@ -106,7 +109,7 @@ class Reporter:
     def _plan(self, clauses: Iterable[Clause]) -> None:
         for clause in clauses:
             for name, description in self._descriptions.items():
-                self._planned[name].update((cell.key, cell) for cell in cells_of(clause, description))
+                self._planned[name].update((cell.key, cell) for cell in cells_of(clause, description, self._operators))
 
     # What came back.
 

@@ -6,6 +6,7 @@ import datetime
 import random
 import time
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def start(config: pytest.Config) -> None:
         message = worker_input["conformance"]
         config.args[:] = message["args"] or config.args
         descriptions = [Description.from_message(each) for each in message["descriptions"]]
-        _register_runner(config, pool, message["seed"], descriptions, _expectations(config))
+        _register_runner(config, pool, message["seed"], descriptions, _expectations(config), message["operators"])
         return
     seed = _seed(config)
     expectations = _expectations(config)
@@ -44,9 +45,10 @@ def start(config: pytest.Config) -> None:
             "\n".join(f"the backend {each.source.name!r} cannot be used here: {each.problem}" for each in unusable)
         )
     descriptions = [candidate.description for candidate in chosen if candidate.description is not None]
+    operators = _operators(config, pool, descriptions)
     _choose_suites(config)
-    _register_reporter(config, seed, descriptions, expectations)
-    _register_runner(config, pool, seed, descriptions, expectations)
+    _register_reporter(config, seed, descriptions, expectations, operators)
+    _register_runner(config, pool, seed, descriptions, expectations, operators)
 
 
 def _register_markers(config: pytest.Config) -> None:
@@ -92,6 +94,16 @@ def _select(config: pytest.Config, pool: ZygotePool) -> list[Candidate]:
         raise pytest.UsageError(str(error)) from error
 
 
+def _operators(config: pytest.Config, pool: ZygotePool, descriptions: list[Description]) -> tuple[str, ...]:
+    from conformance.pytest_plugin._operators import chosen_operators
+
+    try:
+        return chosen_operators(config, pool, descriptions[0].toolchain)
+    except pytest.UsageError:
+        pool.close()
+        raise
+
+
 def _choose_suites(config: pytest.Config) -> None:
     """Collect the shipped suites when no path was given."""
     if config.args_source is not config.ArgsSource.ARGS:
@@ -99,18 +111,30 @@ def _choose_suites(config: pytest.Config) -> None:
 
 
 def _register_runner(
-    config: pytest.Config, pool: ZygotePool, seed: int, descriptions: list[Description], expectations: Expectations
+    config: pytest.Config,
+    pool: ZygotePool,
+    seed: int,
+    descriptions: list[Description],
+    expectations: Expectations,
+    operators: Sequence[str],
 ) -> None:
     from conformance.bench import Workshop
     from conformance.pytest_plugin import _fixtures
     from conformance.pytest_plugin._run import Runner
 
-    workshop = Workshop(pool, seed, {each.source.name: each for each in descriptions})
+    samples = config.option.conformance_operator_samples
+    workshop = Workshop(pool, seed, {each.source.name: each for each in descriptions}, samples)
     config.pluginmanager.register(_fixtures, "conformance-fixtures")
-    config.pluginmanager.register(Runner(workshop, expectations), "conformance-runner")
+    config.pluginmanager.register(Runner(workshop, expectations, operators), "conformance-runner")
 
 
-def _register_reporter(config: pytest.Config, seed: int, descriptions: list[Description], expectations: Any) -> None:
+def _register_reporter(
+    config: pytest.Config,
+    seed: int,
+    descriptions: list[Description],
+    expectations: Expectations,
+    operators: Sequence[str],
+) -> None:
     from conformance.pytest_plugin._report import Reporter
     from conformance.report import ReportError, ReportFolder, RunFacts
 
@@ -127,7 +151,7 @@ def _register_reporter(config: pytest.Config, seed: int, descriptions: list[Desc
         argv=_published_arguments(config),
         level=Level(config.option.conformance_level) if config.option.conformance_level else None,
     )
-    reporter = Reporter(config, run, descriptions, folders, expectations)
+    reporter = Reporter(config, run, descriptions, folders, expectations, operators)
     config.pluginmanager.register(reporter, "conformance-reporter")
 
 
