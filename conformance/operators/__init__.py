@@ -12,3 +12,5 @@ from __future__ import annotations
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "bool", "complex64")
 #: How many samples of an operator are tried in each dtype, unless the run says otherwise.
 SAMPLES = 3
+#: Seconds that the control has to import PyTorch's samples or to make some, however little a backend has for a verb.
+CONTROL_SECONDS = 120.0

@@ -10,6 +10,7 @@ from conformance import features
 from conformance.comparison import assert_close, comparing
 from conformance.devices import Device
 from conformance.errors import ConformanceFailure, DeviceEnded, DeviceTimeout, SubjectError
+from conformance.operators import CONTROL_SECONDS
 from conformance.operators.statistics import errors_of
 from conformance.operators.table import Outcome, Tried, row_of
 from conformance.values import decode
@@ -79,7 +80,7 @@ class OperatorTrial:
         if self._control is None:
             self._control = self._open_control()
         try:
-            return self._control.call(verb, **arguments)
+            return self._control.call(verb, seconds=CONTROL_SECONDS, **arguments)
         except DeviceEnded:
             self._control = None
             raise

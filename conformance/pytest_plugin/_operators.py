@@ -9,6 +9,7 @@ import pytest
 from conformance.devices import Device, ZygotePool
 from conformance.devices._device import Ledger
 from conformance.errors import DeviceEnded, SubjectError
+from conformance.operators import CONTROL_SECONDS
 
 OPTION = "--conformance-operators"
 
@@ -54,7 +55,7 @@ def _unknown(name: str, known: list[str]) -> str:
 def _known_operators(pool: ZygotePool, toolchain: str) -> list[str]:
     device = Device("control", lambda: pool.fork(toolchain, None, {}), Ledger())
     try:
-        return list(device.call("operators"))
+        return list(device.call("operators", seconds=CONTROL_SECONDS))
     except SubjectError as error:
         raise pytest.UsageError(
             f"{OPTION} needs the samples of PyTorch's own tests, which cannot be imported here: {error.text}. "
