@@ -13,10 +13,12 @@ from conformance.cases import Call, case_named
 from conformance.catalogue import Description
 from conformance.comparison import Margin, comparing
 from conformance.contract import Control
-from conformance.devices import Ledger, Limits, Pool, Trace, Transport, ZygotePool
+from conformance.devices import Device, Ledger, Limits, Pool, Trace, Transport, ZygotePool
 from conformance.devices._native import NativePool
 from conformance.errors import HarnessError
 from conformance.goldens import GoldensError, GoldenSet, read_goldens
+from conformance.operators import SAMPLES
+from conformance.operators.trial import OperatorTrial
 from conformance.plan import Cell
 from conformance.privacy import without_paths
 from conformance.toolchains.torchscript.face import PreparedCase, TorchScriptDevice
@@ -24,21 +26,27 @@ from conformance.values import decode
 from conformance.verdict import Outcome, Verdict, outcome_of
 
 #: What a clause can ask for by the name of a parameter.
-PARTS = frozenset({"bench", "host", "target", "native", "bare", "case", "other_case", "backend", "record", "goldens"})
+PARTS = frozenset(
+    {"bench", "host", "target", "native", "bare", "case", "other_case", "backend", "record", "goldens", "operators"}
+)
 
 
 #: After so many timeouts of a backend in a process, its devices get less time, but at least so many seconds.
 _PATIENCE = 5
 _LEAST_SECONDS = 2.0
+#: An operator on a sample takes milliseconds: what does not come back by then hangs.
+_MOST_SECONDS_OF_AN_OPERATOR = 10.0
 
 
 @dataclasses.dataclass
 class Record:
-    """What a clause notes beside its verdict: remarks for the report, and a row of the behaviour table."""
+    """What a clause notes beside its verdict: remarks for the report, and rows of its tables."""
 
     notes: list[str] = dataclasses.field(default_factory=list)
     expected: dict[str, str] = dataclasses.field(default_factory=dict)
     observed: dict[str, str] = dataclasses.field(default_factory=dict)
+    #: Rows of the operator table.
+    operators: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
     def note(self, text: str) -> None:
         """Add a remark that users of the report should see, whatever the verdict."""
@@ -79,6 +87,8 @@ class Result:
             row["peak_bytes"] = self.peak_bytes
         if self.record.notes:
             row["notes"] = without_paths(self.record.notes)
+        if self.record.operators:
+            row["operators"] = without_paths(self.record.operators)
         if self.record.observed:
             row["behaviour"] = {"expected": self.record.expected, "observed": self.record.observed}
         if self.margin.comparisons:
@@ -90,7 +100,7 @@ class Workshop:
     """What the cells of one pytest process share: the pools, the seed, samples and controls that were computed.
 
     ``targets`` is where targets come from, the hosts' pool when None; ``native`` where those without Python do;
-    ``goldens`` a folder of golden sets.
+    ``goldens`` a folder of golden sets, ``samples`` how many samples of an operator are tried.
     """
 
     def __init__(
@@ -98,9 +108,11 @@ class Workshop:
         pool: ZygotePool,
         seed: int,
         descriptions: dict[str, Description],
+        *,
         targets: Pool | None = None,
         native: Pool | None = None,
         goldens: Path | None = None,
+        samples: int = SAMPLES,
     ) -> None:
         self.pool = pool
         self.targets = targets or pool
@@ -108,6 +120,8 @@ class Workshop:
         self.seed = seed
         self.descriptions = descriptions
         self._goldens = goldens
+        self._operator_samples = samples
+        self._trials: dict[str, OperatorTrial] = {}
         self._timeouts: collections.Counter[str] = collections.Counter()
         self._samples: dict[tuple[str, int], tuple[Call, ...]] = {}
         self._controls: dict[str, Outcome] = {}
@@ -127,7 +141,8 @@ class Workshop:
         with comparing(bench.backend.tolerances) as margin:
             outcome = bench.attempt(function, arguments(bench))
         trace, bench.trace = bench.trace, Trace()  # not kept with the bench, which lives as long as its item
-        self._timeouts[cell.backend] += outcome.verdict is Verdict.TIMEOUT
+        if outcome.verdict is Verdict.TIMEOUT:
+            self.timed_out(cell.backend)
         if outcome.verdict.is_breach and cell.clause.control is Control.SAME_CELL:
             control = self._control(cell, function, arguments)
             # A control that the chosen target cannot run says nothing, and the failure stands.
@@ -158,6 +173,39 @@ class Workshop:
         except GoldensError as error:
             raise HarnessError(str(error)) from error
         return tuple(each for each in sets if each.backend == description.source.name)
+
+    def timed_out(self, backend: str) -> None:
+        """Something of a backend did not come back."""
+        self._timeouts[backend] += 1
+
+    def operators(self, backend: str) -> OperatorTrial:
+        """Where operators are tried on a backend; one for all cells, because its processes serve many operators."""
+        if backend not in self._trials:
+            description = self.descriptions[backend]
+            subject = description.subject()
+            environment = description.environment(Availability.FULL) or {}
+            toolchain = description.toolchain
+
+            def device(role: str, start: Callable[[], Transport]) -> Device:
+                return Device(role, start, Ledger())
+
+            self._trials[backend] = OperatorTrial(
+                lambda: device("control", lambda: self.pool.fork(toolchain, None, {})),
+                lambda: device("host", lambda: self.pool.fork(toolchain, subject, environment)),
+                seed=self.seed,
+                samples=self._operator_samples,
+                missing_features=description.missing_features,
+                tolerances=description.tolerances,
+                seconds=lambda: min(self.limits(backend).seconds, _MOST_SECONDS_OF_AN_OPERATOR),
+                timed_out=lambda: self.timed_out(backend),
+            )
+        return self._trials[backend]
+
+    def close(self) -> None:
+        """End every process."""
+        for trial in self._trials.values():
+            trial.close()
+        self.pool.close()
 
     def _control(
         self, cell: Cell, function: Callable[..., None], arguments: Callable[[Bench], dict[str, Any]]
@@ -218,6 +266,11 @@ class Bench:
     def goldens(self) -> tuple[GoldenSet, ...]:
         """Artifacts that the backend wrote in former times."""
         return self._workshop.goldens(self.backend)
+
+    @property
+    def operators(self) -> OperatorTrial:
+        """Where PyTorch's operators are tried on the backend."""
+        return self._workshop.operators(self.cell.backend)
 
     def part(self, name: str) -> Any:
         """What a clause's parameter of that name is; one of PARTS."""

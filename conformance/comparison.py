@@ -178,7 +178,9 @@ def _compare_tensors(actual: torch.Tensor, expected: torch.Tensor, where: str, b
         found, wanted = getattr(actual, attribute), getattr(expected, attribute)
         if found != wanted:
             raise ConformanceFailure(f"{where}: expected {attribute} {wanted}, found {found}")
-    if expected.is_quantized or expected.layout != torch.strided:
+    if expected.layout != torch.strided:
+        actual, expected = actual.to_dense(), expected.to_dense()
+    if expected.is_quantized:
         if not torch.equal(actual, expected):
             raise ConformanceFailure(f"{where}: expected {describe(expected)}, found {describe(actual)}")
         return

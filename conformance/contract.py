@@ -71,7 +71,7 @@ class Clause:
     #: Features that the clause needs beside those of the case.
     needs: tuple[Feature, ...]
     #: "supported": cells whose case needs a feature that the backend declares missing are UNSUPPORTED;
-    #: "unsupported": the clause speaks of just those cases.
+    #: "unsupported": the clause speaks of just those cases; "operators": of PyTorch's operators, and of no case.
     speaks_of: str
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from conformance.availability import Availability
@@ -34,11 +34,13 @@ class Cell:
     target: Availability | None
     decided: Verdict | None = None
     why: str = ""
+    #: The operator that the cell is about, in place of a case.
+    operator: str = ""
 
     @property
     def coordinates(self) -> str:
         """The cell within its clause and backend, as ids of cells and of pytest items have it."""
-        parts = [self.case, self.runtime, self.host.value]
+        parts = [self.case or self.operator, self.runtime, self.host.value]
         if self.target is not None:
             parts.append(self.target.value)
         return "-".join(part for part in parts if part)
@@ -60,17 +62,23 @@ class Cell:
             "clause": self.clause.id,
             "suite": self.clause.suite,
             "level": self.clause.level.value,
-            "case": self.case,
+            "case": self.case or self.operator,
             "runtime": self.runtime,
             "host": self.host.value,
             "target": None if self.target is None else self.target.value,
         }
 
 
-def cells_of(clause: Clause, description: Description) -> list[Cell]:
-    """The cells of one clause for one backend. A clause that cannot be tried still has a cell, which says why."""
+def cells_of(clause: Clause, description: Description, operators: Sequence[str] = ()) -> list[Cell]:
+    """The cells of one clause for one backend. A clause that cannot be tried still has a cell, which says why.
+
+    ``operators`` are those that the run is to try: a clause that speaks of operators has a cell for each.
+    """
     if clause.toolchain != description.toolchain:
         return []
+    if clause.speaks_of == "operators":
+        cell = _cell(clause, description, None, clause.runtimes[0], Availability.FULL, None)
+        return [dataclasses.replace(cell, operator=operator) for operator in operators]
     cases = [case_named(name) for name in clause.cases] or list(corpus())
     if clause.speaks_of == "unsupported":
         cases = [case for case in cases if description.lacks(case.features)]

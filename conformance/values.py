@@ -45,7 +45,7 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | complex | str | bytes | torch.dtype | torch.device):
         return value
     if isinstance(value, torch.Tensor):
-        return value.as_subclass(torch.Tensor)
+        return value if type(value) is torch.Tensor else value.as_subclass(torch.Tensor)
     if isinstance(value, tuple):
         return tuple(plain(item) for item in value)
     if isinstance(value, list):

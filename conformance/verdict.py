@@ -79,7 +79,7 @@ def outcome_of(error: BaseException | None, phase: str) -> Outcome:
             return Outcome(Verdict.NOT_EXERCISED, message=str(error))
         case SubjectError():
             details = {"type": error.type, "text": error.text, "stack": error.stack, "stderr": error.stderr}
-            return Outcome(Verdict.FAIL, error.phase, f"{error.type}: {_gist(error.text)}", details)
+            return Outcome(Verdict.FAIL, error.phase, f"{error.type}: {gist(error.text)}", details)
         case DeviceDied():
             ended = {"signal": error.signal, "exit_code": error.exit_code}
             return Outcome(Verdict.CRASH, error.phase, str(error), ended | _left_behind(error))
@@ -100,7 +100,7 @@ def _left_behind(error: DeviceEnded) -> dict[str, Any]:
     return {"stack": error.stack, "stdout": error.stdout, "stderr": error.stderr}
 
 
-def _gist(text: str) -> str:
+def gist(text: str) -> str:
     """What an exception says, without the traceback that TorchScript puts around or behind it."""
     text = text.partition("\nException raised from ")[0]  # and without the frames of C++
     lines = [line.strip() for line in text.splitlines() if line.strip()]

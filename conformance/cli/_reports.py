@@ -1,4 +1,4 @@
-"""Reports that are there: ``show``, ``compare`` and ``merge``."""
+"""Reports that are there: ``show``, ``operators``, ``compare`` and ``merge``."""
 
 from __future__ import annotations
 
@@ -6,18 +6,26 @@ import argparse
 import shutil
 from pathlib import Path
 
+from tabulate import tabulate
+
 from conformance.cli._common import Commands, refuse
+from conformance.operators.table import Outcome
 from conformance.report import ReportError, read_report, write_atomically, write_report
 
 
 def add(commands: Commands) -> None:
-    """``show``, ``compare`` and ``merge``."""
+    """``show``, ``operators``, ``compare`` and ``merge``."""
     show = commands.add_parser("show", help="any face of a report: the tables that ended its run, a page, a badge, ...")
     show.add_argument("report", type=Path, help="a report.json")
     formats = ("terminal", "markdown", "html", "ctrf", "badge-svg", "badge-json")
     show.add_argument("--format", choices=formats, default="terminal", help="default: terminal")
     _add_output(show)
     show.set_defaults(run=_show)
+    operators = commands.add_parser("operators", help="the operator table of a report, row by row")
+    operators.add_argument("report", type=Path, help="a report.json")
+    outcomes = [outcome.value for outcome in Outcome]
+    operators.add_argument("--outcome", choices=outcomes, help="only rows with this outcome")
+    operators.set_defaults(run=_operators)
     compare = commands.add_parser("compare", help="what changed from one report to others (exit code 1: a regression)")
     compare.add_argument("first", type=Path, metavar="A.json", help="the report to compare with")
     compare.add_argument("others", type=Path, metavar="B.json", nargs="+", help="what it is compared to, one by one")
@@ -49,6 +57,30 @@ def _show(options: argparse.Namespace) -> int:
     if options.format == "terminal":
         return _put(legible(summary_text(report, shutil.get_terminal_size().columns)), options.output)
     return _put(FACES[options.format].render(report), options.output)
+
+
+def _operators(options: argparse.Namespace) -> int:
+    from conformance.report.compare_text import TerminalFace
+    from conformance.report.operators import groups, headline, lines
+
+    try:
+        table = read_report(options.report).get("operators")
+    except ReportError as error:
+        return refuse(str(error))
+    if table is None:
+        return refuse(
+            f"{options.report} has no operator table: pytest --backend=NAME --conformance-operators=all adds it"
+        )
+    face = TerminalFace(shutil.get_terminal_size().columns)
+    rows = [row for row in table["rows"] if options.outcome in (None, row["outcome"])]
+    print(face.heading(headline(table)))
+    headers, body = lines(rows)
+    print(
+        tabulate(body, headers, tablefmt="simple", disable_numparse=True) if body else f"No row is {options.outcome}."
+    )
+    told = [f"{outcome} {operator}: {row['message']}" for outcome, operator, _, row in groups(rows, tuple(Outcome))]
+    print(face.points([text for text in told if not text.endswith(": ")]))
+    return 0
 
 
 def _compare(options: argparse.Namespace) -> int:

@@ -89,6 +89,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="write a script that shows a failure without the harness, for the first N failing cells of each clause, "
         "verdict and phase; 0: none (default: %(default)s)",
     )
+    group.addoption(
+        "--conformance-operators",
+        metavar="all|NAME,...",
+        help="also try PyTorch's operators on samples of its own tests, and report which dtypes of each are taken",
+    )
+    group.addoption(
+        "--conformance-operator-samples",
+        metavar="N",
+        type=int,
+        default=3,
+        help="how many samples of an operator are tried in each dtype (default: %(default)s)",
+    )
 
 
 @pytest.hookimpl(wrapper=True)

@@ -9,6 +9,7 @@ import pytest
 from conformance.bench import Bench, Record
 from conformance.catalogue import Description
 from conformance.goldens import GoldenSet
+from conformance.operators.trial import OperatorTrial
 from conformance.pytest_plugin._run import BENCH
 from conformance.toolchains.torchscript.face import PreparedCase, TorchScriptDevice
 
@@ -66,6 +67,12 @@ def backend(bench: Bench) -> Description:
 def goldens(bench: Bench) -> tuple[GoldenSet, ...]:
     """Artifacts that the backend wrote in former times."""
     return bench.goldens
+
+
+@pytest.fixture
+def operators(bench: Bench) -> OperatorTrial:
+    """Where PyTorch's operators are tried on the backend."""
+    return bench.operators
 
 
 @pytest.fixture

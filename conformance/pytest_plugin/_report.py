@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -49,6 +49,7 @@ class Reporter:
         folders: dict[str, ReportFolder],
         expectations: Expectations,
         reproducers: int,
+        operators: Sequence[str],
     ) -> None:
         self._config = config
         self._run = run
@@ -57,6 +58,7 @@ class Reporter:
         self._folders = folders
         self._expectations = expectations
         self._shelves = {name: Shelf(folder.path, reproducers) for name, folder in folders.items()}
+        self._operators = tuple(operators)
         #: Backend → the item's own name, ``suite::function[...]`` → cell; and those names that were selected to run.
         self._planned: dict[str, dict[str, Cell]] = {name: {} for name in folders}
         self._selected: set[str] = set()
@@ -87,6 +89,7 @@ class Reporter:
             "seed": self._run.seed,
             "descriptions": descriptions,
             "args": [] if named else list(self._config.args),
+            "operators": list(self._operators),
         }
 
     pytest_configure_node = pytest.hookimpl(optionalhook=True)(pytest_configure_node)
@@ -109,7 +112,7 @@ class Reporter:
     def _plan(self, clauses: Iterable[Clause]) -> None:
         for clause in clauses:
             for name, description in self._descriptions.items():
-                self._planned[name].update((cell.key, cell) for cell in cells_of(clause, description))
+                self._planned[name].update((cell.key, cell) for cell in cells_of(clause, description, self._operators))
 
     # What came back.
 

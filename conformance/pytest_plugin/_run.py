@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,11 @@ _SKIPPED = {Verdict.UNSUPPORTED, Verdict.NOT_APPLICABLE, Verdict.NOT_EXERCISED}
 class Runner:
     """Turns clauses into items, one for each cell, and runs them on the workshop's devices."""
 
-    def __init__(self, workshop: Workshop, expectations: Expectations, desk: Desk) -> None:
+    def __init__(
+        self, workshop: Workshop, expectations: Expectations, desk: Desk, operators: Sequence[str] = ()
+    ) -> None:
         self._workshop = workshop
+        self._operators = operators
         self._expectations = expectations
         self._desk = desk
         self._suites = suites_path()
@@ -46,7 +49,9 @@ class Runner:
         clause = clause_of(metafunc.function)
         if clause is None:
             return
-        cells = [cell for each in self._workshop.descriptions.values() for cell in cells_of(clause, each)]
+        cells = [
+            cell for each in self._workshop.descriptions.values() for cell in cells_of(clause, each, self._operators)
+        ]
         metafunc.fixturenames.append("cell")
         ids = [f"{cell.backend}-{cell.coordinates}" for cell in cells]
         metafunc.parametrize("cell", cells, ids=ids, indirect=True)
@@ -108,8 +113,8 @@ class Runner:
         return report
 
     def pytest_unconfigure(self) -> None:
-        """End the zygote."""
-        self._workshop.pool.close()
+        """End the zygote and what it forked."""
+        self._workshop.close()
 
 
 def _attach(report: pytest.TestReport, row: dict[str, Any], cell: Cell) -> None:

@@ -7,6 +7,7 @@ import datetime
 import random
 import time
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,18 +30,17 @@ def start(config: pytest.Config) -> None:
     """Find the chosen backends and register what runs them. Raises UsageError for anything that was asked wrongly."""
     _register_markers(config)
     ignore_missing_numpy()
-    from conformance.bench import Workshop
 
     config.addinivalue_line("filterwarnings", f"ignore:{NUMPY_IS_MISSING}:UserWarning")
     pool = ZygotePool(limits_of(config))
-    native, targets = _targets(config, pool)
+    targets = _targets(config, pool)
     worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
     if worker_input is not None:
         message = worker_input["conformance"]
         config.args[:] = message["args"] or config.args
         descriptions = [Description.from_message(each) for each in message["descriptions"]]
-        workshop = Workshop(pool, message["seed"], _by_name(descriptions), targets, native, _goldens(config))
-        _register_runner(config, workshop, _expectations(config))
+        workshop = _workshop(config, pool, message["seed"], descriptions, targets)
+        _register_runner(config, workshop, _expectations(config), message["operators"])
         return
     seed = _seed(config)
     most = _reproducers(config)
@@ -53,10 +53,10 @@ def start(config: pytest.Config) -> None:
             "\n".join(f"the backend {each.source.name!r} cannot be used here: {each.problem}" for each in unusable)
         )
     descriptions = [candidate.description for candidate in chosen if candidate.description is not None]
+    operators = _operators(config, pool, descriptions)
     _choose_suites(config)
-    _register_reporter(config, seed, descriptions, expectations, most)
-    workshop = Workshop(pool, seed, _by_name(descriptions), targets, native, _goldens(config))
-    _register_runner(config, workshop, expectations)
+    _register_reporter(config, seed, descriptions, expectations, most, operators)
+    _register_runner(config, _workshop(config, pool, seed, descriptions, targets), expectations, operators)
 
 
 def _register_markers(config: pytest.Config) -> None:
@@ -147,28 +147,62 @@ def _select(config: pytest.Config, pool: ZygotePool) -> list[Candidate]:
         raise pytest.UsageError(str(error)) from error
 
 
+def _operators(config: pytest.Config, pool: ZygotePool, descriptions: list[Description]) -> tuple[str, ...]:
+    from conformance.pytest_plugin._operators import chosen_operators
+
+    try:
+        return chosen_operators(config, pool, descriptions[0].toolchain)
+    except pytest.UsageError:
+        pool.close()
+        raise
+
+
 def _choose_suites(config: pytest.Config) -> None:
     """Collect the shipped suites when no path was given."""
     if config.args_source is not config.ArgsSource.ARGS:
         config.args[:] = [str(suites_path())]
 
 
-def _by_name(descriptions: list[Description]) -> dict[str, Description]:
-    return {each.source.name: each for each in descriptions}
+def _workshop(
+    config: pytest.Config,
+    pool: ZygotePool,
+    seed: int,
+    descriptions: list[Description],
+    targets: tuple[Pool, Pool],
+) -> Workshop:
+    from conformance.bench import Workshop
+
+    native, chosen = targets
+    return Workshop(
+        pool,
+        seed,
+        {each.source.name: each for each in descriptions},
+        targets=chosen,
+        native=native,
+        goldens=_goldens(config),
+        samples=config.option.conformance_operator_samples,
+    )
 
 
-def _register_runner(config: pytest.Config, workshop: Workshop, expectations: Expectations) -> None:
+def _register_runner(
+    config: pytest.Config, workshop: Workshop, expectations: Expectations, operators: Sequence[str]
+) -> None:
     from conformance.pytest_plugin import _fixtures
     from conformance.pytest_plugin._run import Runner
     from conformance.reproducers import Desk
 
     config.pluginmanager.register(_fixtures, "conformance-fixtures")
     desk = Desk(workshop, _reproducers(config))
-    config.pluginmanager.register(Runner(workshop, expectations, desk), "conformance-runner")
+    config.pluginmanager.register(Runner(workshop, expectations, desk, operators), "conformance-runner")
 
 
 def _register_reporter(
-    config: pytest.Config, seed: int, descriptions: list[Description], expectations: Expectations, most: int
+    config: pytest.Config,
+    seed: int,
+    descriptions: list[Description],
+    expectations: Expectations,
+    most: int,
+    operators: Sequence[str],
 ) -> None:
     from conformance.pytest_plugin._report import Reporter
     from conformance.report import ReportError, ReportFolder, RunFacts
@@ -188,7 +222,7 @@ def _register_reporter(
         level=Level(config.option.conformance_level) if config.option.conformance_level else None,
         target=described_target(config.option.conformance_target),
     )
-    reporter = Reporter(config, run, descriptions, folders, expectations, most)
+    reporter = Reporter(config, run, descriptions, folders, expectations, most, operators)
     config.pluginmanager.register(reporter, "conformance-reporter")
 
 

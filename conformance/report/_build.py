@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import platform
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from typing import Any
 
 import conformance
 from conformance.catalogue import Description
 from conformance.contract import CONTRACT_VERSION, Clause, Level, contract_digest
+from conformance.operators.table import table_of
 from conformance.plan import Cell, digest_of_ids
 from conformance.report._certification import certification
 from conformance.report._store import FORMAT
@@ -41,7 +42,9 @@ def build_report(
     rows: dict[str, dict[str, Any]],
 ) -> dict[str, Any]:
     """The report of one backend. ``rows`` maps cell ids to what came back; a planned cell that is not there is LOST."""
-    cells = [rows.get(cell.id) or _lost(cell) for cell in planned]
+    found = [rows.get(cell.id) or _lost(cell) for cell in planned]
+    operators = [each for row in found for each in row.get("operators", ())]
+    cells = [{name: value for name, value in row.items() if name != "operators"} for row in found]
     clauses = {cell.clause.id: cell.clause for cell in planned}
     return assemble(
         {
@@ -65,6 +68,7 @@ def build_report(
         cells,
         deselected,
         run.level,
+        operators,
     )
 
 
@@ -74,13 +78,14 @@ def assemble(
     cells: Sequence[dict[str, Any]],
     deselected: int,
     wanted: Level | None,
+    operators: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """A report from rows alone.
 
     ``head`` has ``run`` (but for ``complete``), ``harness``, ``environment``, ``backend``, and ``target`` if it is
     known, as a report has them.
     Everything else of the report is worked out from the rows in ``cells``, from how many cells of the contract are
-    not among them, and from the level that was asked for.
+    not among them, from the level that was asked for, and from the rows of the operator table, if there is one.
     """
     complete = not any(row["verdict"] == Verdict.LOST.value for row in cells)
     return {
@@ -100,6 +105,7 @@ def assemble(
         "availability": _behaviour_tables(cells),
         "summary": _summary(cells),
         "certification": certification(cells, wanted, deselected),
+        **({"operators": table_of(operators)} if operators else {}),
     }
 
 

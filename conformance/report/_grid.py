@@ -123,10 +123,15 @@ def clauses_of(report: Row) -> dict[str, dict[str, str]]:
 
 
 def grid_of(report: Row, anchors: Mapping[str, str]) -> Grid:
-    """The grid of a report. ``anchors`` maps the ids of failed cells to where the page tells about them."""
+    """The grid of a report. ``anchors`` maps the ids of failed cells to where the page tells about them.
+
+    Operators are no cases: their hundreds of columns would have one square each.
+    """
     clauses = clauses_of(report)
     squares: dict[tuple[str, str], dict[str, list[Row]]] = {}
     for row in report["cells"]:
+        if _rows.is_about_an_operator(row):
+            continue
         squares.setdefault((row["suite"], row["clause"]), {}).setdefault(row["case"], []).append(row)
     cases = _columns(squares.values())
     suites: dict[str, list[GridRow]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from conformance.verdict import Verdict
@@ -27,6 +27,11 @@ SHORT = {
 }
 #: The columns that name a row of a behaviour table. Rows that differ only in what follows the first are shown as one.
 BEHAVIOUR_KEYS = {"host": ("host",), "target": ("target", "host", "runtime")}
+
+
+def is_about_an_operator(row: Mapping[str, Any]) -> bool:
+    """Whether a cell is one of the operator table, which is shown by the table's own rows."""
+    return str(row["suite"]) == "operators"
 
 
 def headline(report: Row) -> str:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from conformance.report._rows import is_about_an_operator
 from conformance.verdict import Verdict
 
 Rows = Mapping[str, Mapping[str, Any]]
@@ -77,6 +78,8 @@ def changes(before: Rows, after: Rows) -> tuple[CellChange, ...]:
     """What changed from one report's cells, by id, to another's; the gravest kind first, in the order of the cells."""
     found = []
     for cell in dict.fromkeys((*before, *after)):
+        if (cell not in before or cell not in after) and is_about_an_operator(before.get(cell) or after[cell]):
+            continue  # one of the runs was not asked about the operator
         old = Ending.of(before[cell]) if cell in before else None
         new = Ending.of(after[cell]) if cell in after else None
         change = change_of(old, new)

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from tabulate import tabulate
 
+from conformance.report import operators
 from conformance.report._escape import escape_markdown, printable
 from conformance.report._store import rows_by_id
 from conformance.report.compare import (
@@ -150,6 +151,9 @@ def _pair(first: Named, other: Named, found: Sequence[CellChange], face: _Face) 
         ]
         if rows:
             yield face.table([f"{change.value} ({len(rows)})", first.letter, other.letter], rows)
+    if sentences := operators.changes(first.report.get("operators"), other.report.get("operators")):
+        yield face.heading(f"{pair}: operators")
+        yield face.points(sentences)
 
 
 def what_differs(first: Named, other: Named) -> str:

@@ -7,12 +7,13 @@ from typing import Any
 
 from tabulate import tabulate
 
-from conformance.report import _rows
+from conformance.report import _rows, operators
 from conformance.report._escape import escape_markdown as escape
 
 #: A pull request takes 65,536 characters: what is more than these is counted, not shown.
 _MOST_FAILURES = 50
 _MOST_SENTENCES = 50
+_MOST_OPERATORS = 30
 
 
 def markdown(report: dict[str, Any]) -> str:
@@ -25,6 +26,7 @@ def markdown(report: dict[str, Any]) -> str:
         *_behaviour(report),
         *_list("Not exercised", _rows.not_exercised(report)),
         *_failures(report),
+        *_operators(report),
         *_list("Missing for this level", report["certification"]["missing"]),
         *_list("Missing features, as declared", _missing_features(report)),
         *_list("Notes", _rows.notes(report)),
@@ -82,6 +84,25 @@ def _failures(report: dict[str, Any]) -> Iterable[str]:
     yield markdown_table(["clause", "verdict", "phase", "cells", "first cell", "first message"], body)
     if len(groups) > _MOST_FAILURES:
         yield f"... and {len(groups) - _MOST_FAILURES} more such rows: report.json has them all."
+
+
+def _operators(report: dict[str, Any]) -> Iterable[str]:
+    table = report.get("operators")
+    if table is None:
+        return
+    headers, body = operators.counts(table)
+    yield "### Operators"
+    yield escape(operators.headline(table))
+    yield markdown_table(headers, body, numbers=len(headers) - 1)
+    groups = operators.groups(table["rows"])
+    if groups:
+        told = [
+            [outcome, operator, ", ".join(dtypes), operators.errors_text(row), row["message"]]
+            for outcome, operator, dtypes, row in groups[:_MOST_OPERATORS]
+        ]
+        yield markdown_table(["outcome", "operator", "dtypes", "errors in the first", "message of the first"], told)
+    if len(groups) > _MOST_OPERATORS:
+        yield f"... and {len(groups) - _MOST_OPERATORS} more operators: report.json has them all."
 
 
 def _missing_features(report: dict[str, Any]) -> list[str]:

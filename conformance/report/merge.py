@@ -12,6 +12,7 @@ from conformance.report._build import assemble
 from conformance.report._json import ReportError
 from conformance.report._store import rows_by_id
 from conformance.report.compare import circumstances
+from conformance.report.operators import joined
 from conformance.verdict import Verdict
 
 #: What may differ between the machines of one run.
@@ -55,6 +56,7 @@ def merge(shards: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
         ordered,
         max(0, whole - len(cells)),
         max(levels, key=_LADDER.index),
+        _operators(reports),
     )
 
 
@@ -84,6 +86,14 @@ def _cells(shards: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, dict[str, 
                 )
             cells[cell], came_from[cell] = row, name
     return cells
+
+
+def _operators(reports: Sequence[dict[str, Any]]) -> list[Mapping[str, Any]]:
+    rows, contradiction = joined([report["operators"] for report in reports if "operators" in report])
+    if contradiction is not None:
+        operator, dtype, one, two = contradiction
+        raise ReportError(f"the shards contradict each other: the operator {operator} in {dtype} is {one} and {two}")
+    return rows
 
 
 def _run(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:

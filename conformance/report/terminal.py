@@ -8,13 +8,15 @@ from typing import Any
 
 from tabulate import tabulate
 
-from conformance.report import _rows
+from conformance.report import _rows, operators
 
 _FORMAT = "simple"
 #: Columns of the behaviour tables are not made narrower than this.
 _NARROWEST = 14
 #: Failures of one clause with the same verdict and phase are told once, with this many of their cells by name.
 _CELLS_SHOWN = 3
+#: So many operators that are not right are told, unless every one is asked for.
+_OPERATORS_SHOWN = 10
 
 
 def summary_text(report: dict[str, Any], width: int, *, verbosity: int = 0) -> str:
@@ -22,6 +24,7 @@ def summary_text(report: dict[str, Any], width: int, *, verbosity: int = 0) -> s
     parts = [textwrap.fill(_rows.headline(report), width), _suites(report)]
     if verbosity >= 0:
         parts += [*_availability(report, width), _notes(report, width)]
+    parts += [_operators(report, width, every=verbosity > 0)]
     parts += [_failures(report, width, every=verbosity > 0)]
     if verbosity >= 0:
         parts.append(textwrap.fill(_rows.selftest_line(report), width))
@@ -90,6 +93,26 @@ def _notes(report: dict[str, Any], width: int) -> str:
 
 def _bullet(text: str, width: int) -> str:
     return textwrap.fill(text, width, initial_indent="  - ", subsequent_indent="    ")
+
+
+def _operators(report: dict[str, Any], width: int, *, every: bool) -> str:
+    table = report.get("operators")
+    if table is None:
+        return ""
+    headers, body = operators.counts(table)
+    parts = [textwrap.fill(operators.headline(table), width), tabulate(body, headers=headers, tablefmt=_FORMAT)]
+    groups = operators.groups(table["rows"])
+    for outcome, operator, dtypes, row in groups if every else groups[:_OPERATORS_SHOWN]:
+        errors = f" ({found})" if (found := operators.errors_text(row)) else ""
+        parts += textwrap.wrap(f"{outcome} {operator}: {', '.join(dtypes)}", width, **_hanging(2))
+        parts += textwrap.wrap(textwrap.shorten(row["message"] + errors, 3 * width), width, **_hanging(6))
+    if len(groups) > _OPERATORS_SHOWN and not every:
+        parts.append(f"  ... and {len(groups) - _OPERATORS_SHOWN} more: conformance operators REPORT shows all")
+    return "\n".join(parts)
+
+
+def _hanging(indent: int) -> dict[str, Any]:
+    return {"initial_indent": " " * indent, "subsequent_indent": " " * 6}
 
 
 def _failures(report: dict[str, Any], width: int, *, every: bool) -> str:

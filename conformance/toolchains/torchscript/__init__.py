@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.toolchains.torchscript import _artifacts, _compose, _guards, _inspect, _lower, _probe  # noqa: F401
+from conformance.toolchains.torchscript import (  # noqa: F401  (verbs)
+    _artifacts,
+    _compose,
+    _guards,
+    _inspect,
+    _lower,
+    _operators,
+    _probe,
+)
 from conformance.toolchains.torchscript._session import Session, verb_named, verb_names
 
 __all__ = ["open_session", "verb_named", "verb_names"]

@@ -78,7 +78,7 @@ def graph_of(session: Session, module: int, method: str) -> dict[str, Any]:
         torch._C._jit_pass_inline(graph)
         lines: dict[str, list[str]] = {}
         calls: set[str] = set()
-        for node in _nodes(graph):
+        for node in nodes_of(graph):
             lines.setdefault(node.kind(), []).extend(underlined_lines(node.sourceRange()))
             if node.kind() == "prim::CallMethod":
                 calls.add(f"{next(iter(node.inputs())).type().annotation_str}.{node.s('name')}")
@@ -92,11 +92,12 @@ def _computes_a_tensor(node: Any) -> bool:
     return is_operator and any(output.type().kind() == "TensorType" for output in node.outputs())
 
 
-def _nodes(block: Any) -> Any:
+def nodes_of(block: Any) -> Any:
+    """Every node of a graph or block, those of inner blocks included."""
     for node in block.nodes():
         yield node
         for inner in node.blocks():
-            yield from _nodes(inner)
+            yield from nodes_of(inner)
 
 
 @verb

@@ -13,6 +13,7 @@ from torch_conformance_saboteurs import (
     sabotage_life_cycle,
     sabotage_native,
     sabotage_numbers,
+    sabotage_operators,
     sabotage_process,
     sabotage_refusal,
     sabotage_state,
@@ -21,6 +22,7 @@ from torch_conformance_saboteurs import (
 
 SABOTEURS: tuple[Saboteur, ...] = (
     *sabotage_numbers.SABOTEURS,
+    *sabotage_operators.SABOTEURS,
     *sabotage_state.SABOTEURS,
     *sabotage_life_cycle.SABOTEURS,
     *sabotage_composition.SABOTEURS,

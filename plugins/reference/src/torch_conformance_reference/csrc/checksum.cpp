@@ -157,8 +157,8 @@ std::optional<std::string> why_not_serialisable(const IValue& value) {
       return true;
     }
     const bool plain = part.isNone() || part.isBool() || part.isInt() || part.isDouble() ||
-        part.isComplexDouble() || part.isString() || part.isDevice() || part.isList() ||
-        part.isTuple() || part.isGenericDict();
+        part.isString() || part.isDevice() || part.isList() || part.isTuple() ||
+        part.isGenericDict();
     if (!plain && !reason) {
       reason = c10::str(
           "a value of type ", part.type()->str(), " cannot be stored in the processed module");

@@ -3,6 +3,7 @@
 
 #include "availability.cpp"
 #include "checksum.cpp"
+#include "numbers.cpp"
 #include "program.cpp"
 #include "refusals.cpp"
 #include "sources.cpp"

@@ -121,11 +121,29 @@ void MethodLowering::lower_constant(Node* node) {
     }
     refuse(node, "a constant of type " + node->output()->type()->str() + " is not supported");
   }
+  if (value->isComplexDouble()) {
+    return lower_complex_constant(node, value->toComplexDouble());
+  }
   if (const auto reason = why_not_serialisable(*value)) {
     refuse(node, *reason);
   }
   const int64_t index = constant(snapshot_.copy(*value));
   emit(node, Opcode::Constant, index, {}, define(node->outputs()));
+}
+
+// PyTorch copies lowered modules deeply, and cannot do that to a complex number: it travels in two
+// parts.
+void MethodLowering::lower_complex_constant(Node* node, c10::complex<double> number) {
+  std::vector<Operand> parts;
+  for (const double part : {number.real(), number.imag()}) {
+    const int64_t index = constant(IValue(part));
+    const int64_t place = new_register();
+    emit(node, Opcode::Constant, index, {}, {place});
+    parts.push_back(~place);
+  }
+  method_.operators.push_back("aten::Complex.float_float");
+  const auto index = static_cast<int64_t>(method_.operators.size()) - 1;
+  emit(node, Opcode::Operator, index, std::move(parts), define(node->outputs()));
 }
 
 void MethodLowering::lower_get_attr(Node* node) {

@@ -29,6 +29,7 @@ class MethodLowering {
   void lower_block(torch::jit::Block* block);
   void lower_node(torch::jit::Node* node);
   void lower_constant(torch::jit::Node* node);
+  void lower_complex_constant(torch::jit::Node* node, c10::complex<double> number);
   void lower_get_attr(torch::jit::Node* node);
   void lower_if(torch::jit::Node* node);
   void lower_loop(torch::jit::Node* node);

@@ -2,6 +2,7 @@
 
 #include "availability.h"
 #include "method_lowering.h"
+#include "numbers.h"
 #include "sources.h"
 #include "writes.h"
 
@@ -65,6 +66,7 @@ IValue preprocess(
     torch::jit::Inline(*graph);
     complete_source_ranges(graph->block());
     fold_plain_attributes(graph, module);
+    restore_numbers(graph->block());
     torch::jit::EliminateDeadCode(graph);
     const auto debug_handles = generate_debug_handles(graph);
     Method lowered =

@@ -1,0 +1,18 @@
+"""Operators: which of PyTorch's the backend takes, in which dtypes. Reported where a run asks for it, never graded."""
+
+from __future__ import annotations
+
+from conformance.contract import Control, Level, clause
+
+
+@clause(
+    "operators.table",
+    source="pytorch/pytorch#52603, and op_db of torch.testing._internal.common_methods_invocations",
+    level=Level.REPORTED,
+    control=Control.NONE,
+    speaks_of="operators",
+)
+def test_table(bench, operators, record):
+    """In each dtype that PyTorch takes for an operator, and on PyTorch's own samples, the backend is right, refuses, is
+    wrong, fails or crashes: the operator table says which, and how large the errors are."""
+    record.operators.extend(operators.rows(bench.cell.operator))
