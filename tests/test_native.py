@@ -37,15 +37,14 @@ def test_the_verdicts_are_those_of_a_local_target(shared_run: Callable[..., Run]
     native = shared_run("--backend=reference", "-k", PART, "--conformance-target=native")
     assert native.exit_code == 0, native.output
     wanted = local.verdicts("reference")
-    lacking = {row["id"]: row["message"] for row in native.report("reference")["cells"] if row["phase"] == ""}
+    messages = {row["id"]: row["message"] for row in native.report("reference")["cells"]}
     for cell, found in native.verdicts("reference").items():
         if cell.startswith("save-load.spec"):
             assert found == ("NOT_EXERCISED", "")
-            assert lacking[cell] == "the native target cannot answer 'read_spec'"
+            assert messages[cell] == "the native target cannot answer 'read_spec'"
         else:
             assert found == wanted[cell], cell
-    passed = [cell for cell, (verdict, _) in native.verdicts("reference").items() if verdict == "PASS"]
-    assert len(passed) >= 20
+    assert len(messages) == len(wanted) > 15
     assert native.report("reference")["target"]["spec"] == "native"
     assert local.report("reference")["target"]["spec"] == "local"
 
@@ -85,7 +84,9 @@ def test_a_conforming_delegate_without_python_passes(project: Project) -> None:
 
 def test_without_a_compiler_nothing_native_is_exercised(project: Project) -> None:
     arguments = (f"--conformance-library={library_path()}", "--conformance-target=native")
-    run = project.run(*arguments, "-k", "(test_native and add) or test_ways", CXX="no-such-compiler")
+    run = project.run(
+        *arguments, "-k", "(test_native and add and not unavailable) or test_ways", CXX="no-such-compiler"
+    )
     assert run.exit_code == 0, run.output
     rows = run.report("reference")["cells"]
     assert len(rows) > 8
