@@ -15,7 +15,8 @@ from conformance.catalogue import Candidate, Description, SelectionError, select
 from conformance.contract import Level, suites_path
 from conformance.devices import Limits, ZygotePool
 from conformance.errors import HarnessError
-from conformance.expectations import Expectations, ExpectationsError
+from conformance.expectations import Expectations, ExpectationsFile
+from conformance.pytest_plugin._expectations import expectations_of, file_to_update
 from conformance.quiet import NUMPY_IS_MISSING, ignore_missing_numpy
 
 _GIB = 2**30
@@ -32,10 +33,10 @@ def start(config: pytest.Config) -> None:
         message = worker_input["conformance"]
         config.args[:] = message["args"] or config.args
         descriptions = [Description.from_message(each) for each in message["descriptions"]]
-        _register_runner(config, pool, message["seed"], descriptions, _expectations(config))
+        _register_runner(config, pool, message["seed"], descriptions, expectations_of(config, descriptions))
         return
     seed = _seed(config)
-    expectations = _expectations(config)
+    expectations_of(config, ())  # what is wrong with them is said before backends are prepared, which may take minutes
     chosen = _select(config, pool)
     unusable = [candidate for candidate in chosen if candidate.description is None or not candidate.usable]
     if unusable:
@@ -44,8 +45,14 @@ def start(config: pytest.Config) -> None:
             "\n".join(f"the backend {each.source.name!r} cannot be used here: {each.problem}" for each in unusable)
         )
     descriptions = [candidate.description for candidate in chosen if candidate.description is not None]
+    try:
+        expectations = expectations_of(config, descriptions)
+        file = file_to_update(config, descriptions)
+    except pytest.UsageError:
+        pool.close()
+        raise
     _choose_suites(config)
-    _register_reporter(config, seed, descriptions, expectations)
+    _register_reporter(config, seed, descriptions, expectations, file)
     _register_runner(config, pool, seed, descriptions, expectations)
 
 
@@ -61,6 +68,9 @@ def limits_of(config: pytest.Config) -> Limits:
     for name, value in (("--conformance-timeout", seconds), ("--conformance-memory", gibibytes)):
         if not value > 0:
             raise pytest.UsageError(f"{name} takes a positive number, found {value:g}")
+    reruns = config.option.conformance_reruns
+    if reruns < 0:
+        raise pytest.UsageError(f"--conformance-reruns takes a number, 0 or more, found {reruns}")
     return Limits(seconds=seconds, memory_bytes=int(gibibytes * _GIB))
 
 
@@ -72,15 +82,6 @@ def _seed(config: pytest.Config) -> int:
         return int(text)
     except ValueError:
         raise pytest.UsageError(f"--conformance-seed takes a whole number or 'random', found {text!r}") from None
-
-
-def _expectations(config: pytest.Config) -> Expectations:
-    if not config.option.conformance_expectations:
-        return Expectations(())
-    try:
-        return Expectations.read(Path(config.option.conformance_expectations))
-    except ExpectationsError as error:
-        raise pytest.UsageError(str(error)) from error
 
 
 def _select(config: pytest.Config, pool: ZygotePool) -> list[Candidate]:
@@ -107,10 +108,18 @@ def _register_runner(
 
     workshop = Workshop(pool, seed, {each.source.name: each for each in descriptions})
     config.pluginmanager.register(_fixtures, "conformance-fixtures")
-    config.pluginmanager.register(Runner(workshop, expectations), "conformance-runner")
+    config.pluginmanager.register(
+        Runner(workshop, expectations, config.option.conformance_reruns), "conformance-runner"
+    )
 
 
-def _register_reporter(config: pytest.Config, seed: int, descriptions: list[Description], expectations: Any) -> None:
+def _register_reporter(
+    config: pytest.Config,
+    seed: int,
+    descriptions: list[Description],
+    expectations: Expectations,
+    file: ExpectationsFile | None,
+) -> None:
     from conformance.pytest_plugin._report import Reporter
     from conformance.report import ReportError, ReportFolder, RunFacts
 
@@ -127,7 +136,7 @@ def _register_reporter(config: pytest.Config, seed: int, descriptions: list[Desc
         argv=_published_arguments(config),
         level=Level(config.option.conformance_level) if config.option.conformance_level else None,
     )
-    reporter = Reporter(config, run, descriptions, folders, expectations)
+    reporter = Reporter(config, run, descriptions, folders, expectations, file)
     config.pluginmanager.register(reporter, "conformance-reporter")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.availability import Availability
 from conformance.contract import Level
-from conformance.verdict import Verdict
+from conformance.verdict import Verdict, row_fails
 
 _LADDER = (Level.CORE, Level.MOBILE, Level.COMPLETE)
 #: What a cell may have come to without standing in the way of a certificate.
@@ -17,6 +17,8 @@ _KEPT = {
     Verdict.NOT_APPLICABLE.value,
     Verdict.NOT_EXERCISED.value,
 }
+#: What a cell may have come to that an expectation spoke of.
+_EXPECTED = {Verdict.XFAIL.value, Verdict.XPASS.value, Verdict.XFAIL_MISMATCH.value}
 #: The states that must have been exercised, on the host and on the target, for a level.
 _NEEDED_STATES = {
     Level.CORE: (Availability.FULL,),
@@ -30,7 +32,7 @@ def certification(cells: Sequence[dict[str, Any]], wanted: Level | None, deselec
 
     ``level`` is the one that the run was asked for (by default the highest that its clauses have), ``achieved`` the
     highest one shown, or None. ``missing`` says, a sentence each, what stands between the run and ``level``;
-    ``excused`` is true when known failures (XFAIL) are all that does.
+    ``excused`` is true when known failures, and tolerated differences from them, are all that does.
     """
     graded = [row for row in cells if row["level"] != Level.REPORTED.value]
     present = [level for level in _LADDER if any(row["level"] == level.value for row in graded)]
@@ -41,7 +43,7 @@ def certification(cells: Sequence[dict[str, Any]], wanted: Level | None, deselec
             break
         achieved = candidate
     missing = _missing(graded, level, deselected)
-    excused = bool(missing) and not _missing(graded, level, deselected, forgiven={Verdict.XFAIL.value})
+    excused = bool(missing) and not _missing(graded, level, deselected, excuse=True)
     return {
         "level": level.value,
         "achieved": achieved.value if achieved else None,
@@ -50,9 +52,7 @@ def certification(cells: Sequence[dict[str, Any]], wanted: Level | None, deselec
     }
 
 
-def _missing(
-    graded: Sequence[dict[str, Any]], level: Level, deselected: int, forgiven: frozenset[str] | set[str] = frozenset()
-) -> list[str]:
+def _missing(graded: Sequence[dict[str, Any]], level: Level, deselected: int, *, excuse: bool = False) -> list[str]:
     owed = [row for row in graded if level.includes(Level(row["level"]))]
     sentences = []
     if deselected:
@@ -60,7 +60,7 @@ def _missing(
     if not any(row["level"] == level.value for row in graded):
         sentences.append(f"no clause of level {level.value} took part")
     for clause in dict.fromkeys(row["clause"] for row in owed):
-        broken = [row for row in owed if row["clause"] == clause and row["verdict"] not in _KEPT | set(forgiven)]
+        broken = [row for row in owed if row["clause"] == clause and not _stands(row, excuse)]
         if broken:
             total = sum(row["clause"] == clause for row in owed)
             kinds = ", ".join(dict.fromkeys(row["verdict"] for row in broken))
@@ -72,3 +72,7 @@ def _missing(
             if not tried and any(row[role] == state.value for row in owed):
                 sentences.append(f"availability {state.value} on the {role} was not exercised")
     return sentences
+
+
+def _stands(row: dict[str, Any], excuse: bool) -> bool:
+    return row["verdict"] in _KEPT or (excuse and row["verdict"] in _EXPECTED and not row_fails(row))

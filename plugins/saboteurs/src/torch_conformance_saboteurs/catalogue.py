@@ -7,6 +7,7 @@ from torch_conformance_saboteurs import (
     sabotage_availability,
     sabotage_composition,
     sabotage_damage,
+    sabotage_flaky,
     sabotage_life_cycle,
     sabotage_numbers,
     sabotage_process,
@@ -24,5 +25,6 @@ SABOTEURS: tuple[Saboteur, ...] = (
     *sabotage_refusal.SABOTEURS,
     *sabotage_damage.SABOTEURS,
     *sabotage_process.SABOTEURS,
+    *sabotage_flaky.SABOTEURS,
     *sabotage_trial.SABOTEURS,
 )
