@@ -23,7 +23,7 @@ from conformance.plan import Cell
 from conformance.privacy import without_paths
 from conformance.toolchains.torchscript.face import PreparedCase, TorchScriptDevice
 from conformance.values import decode
-from conformance.verdict import Outcome, Verdict, outcome_of
+from conformance.verdict import Outcome, Verdict, flaky, outcome_of
 
 #: What a clause can ask for by the name of a parameter.
 PARTS = frozenset(
@@ -81,10 +81,16 @@ class Result:
             "message": without_paths(self.outcome.message),
             "seconds": self.seconds,
         }
+        if self.outcome.verdict.fails:
+            row["fingerprint"] = self.outcome.fingerprint(self.cell.clause.id, self.cell.case)
         if self.outcome.error is not None:
             row["error"] = without_paths(self.outcome.error)
         if self.peak_bytes is not None:
             row["peak_bytes"] = self.peak_bytes
+        if self.outcome.repeated:
+            row["repeated"] = self.outcome.repeated
+        if self.outcome.attempts:
+            row["attempts"] = [_attempt_row(each) for each in self.outcome.attempts]
         if self.record.notes:
             row["notes"] = without_paths(self.record.notes)
         if self.record.operators:
@@ -94,6 +100,14 @@ class Result:
         if self.margin.comparisons:
             row["margin"] = self.margin.as_row()
         return row
+
+
+def _attempt_row(outcome: Outcome) -> dict[str, str]:
+    return {
+        "verdict": outcome.verdict.value,
+        "phase": outcome.phase,
+        "message": without_paths(outcome.message),
+    }
 
 
 class Workshop:
@@ -130,10 +144,19 @@ class Workshop:
         """A case of the corpus with this run's seed."""
         return PreparedCase(name, self.seed, case_named(name).methods, lambda: self.calls(name))
 
-    def run(self, bench: Bench, function: Callable[..., None], arguments: Callable[[Bench], dict[str, Any]]) -> Result:
-        """Run a clause's function on a bench, and, where it fails, in the same cell without a backend.
+    def run(
+        self,
+        bench: Bench,
+        function: Callable[..., None],
+        arguments: Callable[[Bench], dict[str, Any]],
+        *,
+        reruns: int = 0,
+    ) -> Result:
+        """Run a clause's function on a bench; where it fails, again, and then in the same cell without a backend.
 
-        ``arguments`` gives the function's arguments for a bench.
+        ``arguments`` gives the function's arguments for a bench. A failure is tried again ``reruns`` times at most, on
+        fresh devices. If it does not fail in the same way each time the cell is FLAKY, and no control is asked: what
+        plain PyTorch does once says nothing about what the backend does now and then.
         """
         cell = bench.cell
         if cell.decided is not None:
@@ -143,6 +166,8 @@ class Workshop:
         trace, bench.trace = bench.trace, Trace()  # not kept with the bench, which lives as long as its item
         if outcome.verdict is Verdict.TIMEOUT:
             self.timed_out(cell.backend)
+        if outcome.verdict.is_breach:
+            outcome = self._confirmed(outcome, bench, function, arguments, reruns)
         if outcome.verdict.is_breach and cell.clause.control is Control.SAME_CELL:
             control = self._control(cell, function, arguments)
             # A control that the chosen target cannot run says nothing, and the failure stands.
@@ -155,6 +180,33 @@ class Workshop:
         bench.failure = None
         ledger = bench.ledger
         return Result(cell, outcome, ledger.seconds, bench.record, margin, evidence, ledger.peak_bytes)
+
+    def _confirmed(
+        self,
+        first: Outcome,
+        bench: Bench,
+        function: Callable[..., None],
+        arguments: Callable[[Bench], dict[str, Any]],
+        reruns: int,
+    ) -> Outcome:
+        """The failure, with how often it repeated; FLAKY, with all attempts, if it once did not.
+
+        A failure of the harness in a rerun is the outcome: nothing is known then about the backend.
+        """
+        names = bench.cell.clause.id, bench.cell.case
+        for _ in range(reruns):
+            another = bench.again(first)
+            with comparing(bench.backend.tolerances):
+                outcome = another.attempt(function, arguments(another))
+            if first.verdict is not Verdict.TIMEOUT:  # which had little time to repeat itself
+                self._timeouts[bench.cell.backend] += outcome.verdict is Verdict.TIMEOUT
+            if outcome.verdict is Verdict.HARNESS_ERROR:
+                return outcome
+            same = outcome.verdict is first.verdict and outcome.fingerprint(*names) == first.fingerprint(*names)
+            if not same:
+                return flaky((*[first] * (1 + first.repeated), outcome))
+            first = dataclasses.replace(first, repeated=first.repeated + 1)
+        return first
 
     def limits(self, backend: str) -> Limits:
         """What a device with the backend may use. One that has timed out often gets a tenth of the time: a backend that
@@ -233,8 +285,12 @@ class Workshop:
 class Bench:
     """The devices of one cell, with a backend or (``description`` None) without one."""
 
-    def __init__(self, workshop: Workshop, cell: Cell, description: Description | None) -> None:
+    def __init__(
+        self, workshop: Workshop, cell: Cell, description: Description | None, seconds: float | None = None
+    ) -> None:
         self._workshop = workshop
+        #: What a verb may take at most, where that is less than the workshop allows.
+        self._seconds = seconds
         self.cell = cell
         self._description = description
         self._devices: list[TorchScriptDevice] = []
@@ -257,6 +313,23 @@ class Bench:
         """A fresh device with the backend in a state of availability. Its process starts at the first verb."""
         environment = self._description.environment(state) if self._description else {}
         return self._device(role, self._description, environment or {})
+
+    def again(self, failed: Outcome) -> Bench:
+        """A fresh bench for the same cell, which ``failed`` on this one.
+
+        What timed out gets less time than before, or a long hang would be doubled: a tenth, but enough for each verb
+        that did come back, with a reserve of as much again, so that it is the same verb which has to hurry.
+        """
+        seconds = None
+        if failed.verdict is Verdict.TIMEOUT:
+            allowed = self._limits().seconds
+            needed = 2 * max(self.ledger.seconds.values(), default=0.0)
+            seconds = min(allowed, max(allowed / 10, needed, _LEAST_SECONDS))
+        return Bench(self._workshop, self.cell, self._description, seconds)
+
+    def _limits(self) -> Limits:
+        limits = self._workshop.limits(self.cell.backend)
+        return limits if self._seconds is None else dataclasses.replace(limits, seconds=self._seconds)
 
     def other_case(self, name: str) -> PreparedCase:
         """Another case of the corpus, by name."""
@@ -305,7 +378,7 @@ class Bench:
         pool = pools.get(role, self._workshop.targets)
 
         def start() -> Transport:
-            limits = self._workshop.limits(self.cell.backend) if description else None
+            limits = self._limits() if description else None
             return pool.fork(toolchain, subject, environment, limits)
 
         machine = self.trace.machine(role, environment, has_backend=description is not None)

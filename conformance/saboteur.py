@@ -15,8 +15,9 @@ class Saboteur:
     """A broken backend, and what its author says must catch it.
 
     ``backend`` is a class at the top level of its module, so that a device can import it by name. ``caught_by`` are
-    clause ids, each of which must find the breach, with one of ``verdicts`` ("FAIL", "CRASH", "TIMEOUT") in one of
-    ``phases`` (the verb: "lower", "save", "load", "run", "probe", "release", ...).
+    clause ids, each of which must find the breach, with one of ``verdicts`` ("FAIL", "CRASH", "TIMEOUT", "FLAKY") in
+    one of ``phases`` (the verb: "lower", "save", "load", "run", "probe", "release", ...). What fails is tried again
+    only where "FLAKY" is among the verdicts.
     """
 
     backend: type[Backend]

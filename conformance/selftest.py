@@ -204,7 +204,8 @@ def _try_clause(
     last = None
     case = ""
     cells = sorted(cells_of(clause, description), key=lambda cell: cell.case not in revealing)
-    for result in _results(clause, cells):
+    reruns = 1 if Verdict.FLAKY.value in saboteur.verdicts else 0
+    for result in _results(clause, cells, reruns):
         outcome = result.outcome
         caught = outcome.verdict.value in saboteur.verdicts and outcome.phase in saboteur.phases
         if caught or outcome.verdict is not Verdict.PASS or last is None:
@@ -235,7 +236,7 @@ def _try_control(description: Description, cells: list[Cell]) -> list[Found | Pa
     return failing
 
 
-def _results(clause: Clause, cells: Iterable[Cell]) -> Iterator[Result]:
+def _results(clause: Clause, cells: Iterable[Cell], reruns: int = 0) -> Iterator[Result]:
     function, names = suite_function(clause)
 
     def arguments(bench: Bench) -> dict[str, Any]:
@@ -243,7 +244,7 @@ def _results(clause: Clause, cells: Iterable[Cell]) -> Iterator[Result]:
 
     for cell in cells:
         bench = Bench(_workshop, cell, _workshop.descriptions[cell.backend])
-        yield _workshop.run(bench, function, arguments)
+        yield _workshop.run(bench, function, arguments, reruns=reruns)
 
 
 def _in_a_word(results: list[Found | Passed]) -> str:

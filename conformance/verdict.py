@@ -6,6 +6,7 @@ import dataclasses
 import enum
 import re
 import traceback
+from collections.abc import Mapping
 from typing import Any
 
 from conformance.errors import (
@@ -17,6 +18,7 @@ from conformance.errors import (
     SubjectError,
     TargetUnable,
 )
+from conformance.fingerprint import fingerprint
 
 #: How a line begins that says what was raised.
 _STATED = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception): ")
@@ -60,12 +62,39 @@ class NotExercised(Exception):
 
 @dataclasses.dataclass
 class Outcome:
-    """A verdict with its circumstances: the phase, one line of why, and what a failure left behind."""
+    """A verdict with its circumstances: the phase, one line of why, and what a failure left behind.
+
+    ``repeated`` is how often a failure happened again in the same way; ``attempts`` are the outcomes that disagreed,
+    in their order, where the verdict is FLAKY.
+    """
 
     verdict: Verdict
     phase: str = ""
     message: str = ""
     error: dict[str, Any] | None = None
+    repeated: int = 0
+    attempts: tuple[Outcome, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.verdict.value}{f' in {self.phase}' if self.phase else ''}"
+
+    def fingerprint(self, clause: str, case: str) -> str:
+        """The fingerprint that it has as a failure of a clause in a case; a FLAKY one has that of its first attempt."""
+        first = self.attempts[0] if self.attempts else self
+        return fingerprint(clause, first.verdict.value, first.phase, first.message, first.error, case)
+
+
+def flaky(attempts: tuple[Outcome, ...]) -> Outcome:
+    """What a cell comes to whose attempts, the first of which failed, disagree."""
+    first, *others = attempts
+    then = ", then ".join(map(str, others))
+    message = f"{first} at first, then {then}: {first.message}"
+    return Outcome(Verdict.FLAKY, first.phase, message, first.error, attempts=attempts)
+
+
+def row_fails(row: Mapping[str, Any]) -> bool:
+    """Whether a run with a cell that has this row cannot succeed: its verdict fails, and is not tolerated."""
+    return Verdict(row["verdict"]).fails and not row.get("expectation", {}).get("tolerated", False)
 
 
 def outcome_of(error: BaseException | None, phase: str) -> Outcome:

@@ -14,6 +14,7 @@ import pytest
 EXIT_INCOMPLETE = 10
 EXIT_HARNESS_ERROR = 11
 
+_STRICT = "passed,changed,unmatched,expired"
 _LEVELS = ("core", "mobile", "complete")
 
 
@@ -100,6 +101,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         default=3,
         help="how many samples of an operator are tried in each dtype (default: %(default)s)",
+    )
+    group.addoption(
+        "--conformance-update-expectations",
+        action="store_true",
+        help="after the run, write into the file of expectations what it came to; review the difference",
+    )
+    group.addoption(
+        "--conformance-strict-expectations",
+        metavar="KIND,...",
+        help="what is wrong about an expectation and fails the run: passed, changed, unmatched, expired, unexplained; "
+        "'all' or 'none' (default: the ini setting conformance_strict_expectations)",
+    )
+    parser.addini(
+        "conformance_strict_expectations",
+        f"what is wrong about an expectation and fails the run (default: {_STRICT})",
+        default=_STRICT,
+    )
+    group.addoption(
+        "--conformance-reruns",
+        metavar="N",
+        type=int,
+        default=1,
+        help="how often a cell that fails is tried again; it is FLAKY if it does not fail in the same way "
+        "(default: %(default)s)",
     )
 
 

@@ -13,12 +13,14 @@ import pytest
 import conformance
 from conformance.catalogue import Description
 from conformance.contract import Clause, clause_of, shipped_clauses
-from conformance.expectations import Expectations
+from conformance.expectations import Expectations, ExpectationsFile, Plan
+from conformance.fingerprint import fingerprint
 from conformance.plan import Cell, cells_of
 from conformance.privacy import without_paths
 from conformance.pytest_plugin import EXIT_HARNESS_ERROR, EXIT_INCOMPLETE
+from conformance.pytest_plugin._expectations import conclude
 from conformance.pytest_plugin._run import CELL
-from conformance.report import ReportError, ReportFolder, RunFacts, Shelf, build_report
+from conformance.report import ReportError, ReportFolder, RunFacts, Shelf, build_report, printable
 from conformance.report.terminal import summary_text
 from conformance.verdict import Verdict
 
@@ -50,6 +52,7 @@ class Reporter:
         expectations: Expectations,
         reproducers: int,
         operators: Sequence[str],
+        expectations_file: ExpectationsFile | None,
     ) -> None:
         self._config = config
         self._run = run
@@ -59,6 +62,7 @@ class Reporter:
         self._expectations = expectations
         self._shelves = {name: Shelf(folder.path, reproducers) for name, folder in folders.items()}
         self._operators = tuple(operators)
+        self._expectations_file = expectations_file
         #: Backend → the item's own name, ``suite::function[...]`` → cell; and those names that were selected to run.
         self._planned: dict[str, dict[str, Cell]] = {name: {} for name in folders}
         self._selected: set[str] = set()
@@ -66,6 +70,7 @@ class Reporter:
         self._reports: list[dict[str, Any]] = []
         self._lines: list[str] = []
         self._problems: list[str] = []
+        self._warnings: list[str] = []
         self._plan(shipped_clauses())
 
     # What was planned.
@@ -145,10 +150,13 @@ class Reporter:
         if cell is None or cell.id in self._rows[cell.backend]:
             return
         text = report.longreprtext
+        verdict, phase = Verdict.HARNESS_ERROR.value, report.when or ""
+        message = without_paths(text.strip().splitlines()[-1] if text.strip() else "the test did not come back")
         row = cell.as_row() | {
-            "verdict": Verdict.HARNESS_ERROR.value,
-            "phase": report.when or "",
-            "message": without_paths(text.strip().splitlines()[-1] if text.strip() else "the test did not come back"),
+            "verdict": verdict,
+            "phase": phase,
+            "message": message,
+            "fingerprint": fingerprint(cell.clause.id, verdict, phase, message),
             "seconds": {},
             "error": {"text": without_paths(text)},
         }
@@ -177,10 +185,11 @@ class Reporter:
         attached = getattr(report, "conformance", None)
         if attached is None:
             return None
-        verdict = Verdict(attached["row"]["verdict"])
+        row = attached["row"]
+        verdict = Verdict(row["verdict"])
         letter, word, markup = _LETTERS[verdict]
-        phase = f" ({attached['row']['phase']})" if verdict.is_breach and attached["row"]["phase"] else ""
-        return word, letter, (f"{verdict.value}{phase}", markup)
+        detail = row["phase"] if verdict.is_breach else printable(row.get("expectation", {}).get("reason", ""))
+        return word, letter, (f"{verdict.value}{f' ({detail})' if detail else ''}", markup)
 
     # The end.
 
@@ -200,9 +209,18 @@ class Reporter:
             except ReportError as error:
                 self._problems.append(str(error))
         _write_step_summary(self._reports, self._problems)
-        rows = (row for report in self._reports for row in report["cells"])
-        self._problems += self._expectations.unmet(rows)
+        ending = conclude(self._expectations, self._expectations_file, self._plans(), self._config.option.verbose > 0)
+        self._problems += ending.problems
+        self._warnings += ending.warnings
+        self._lines += ending.lines
         session.exitstatus = self._exit_code(int(session.exitstatus))
+
+    def _plans(self) -> list[Plan]:
+        """The run as expectations are held against it."""
+        return [
+            Plan(name, [cell.as_row() for cell in cells.values()], self._rows[name])
+            for name, cells in self._planned.items()
+        ]
 
     def _exit_code(self, status: int) -> int:
         if status in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR):
@@ -234,6 +252,8 @@ class Reporter:
         terminalreporter.write_line("")
         for problem in self._problems:
             terminalreporter.write_line(f"ERROR: {problem}", red=True)
+        for warning in self._warnings:
+            terminalreporter.write_line(f"WARNING: {warning}", yellow=True)
         for line in self._lines:
             terminalreporter.write_line(line)
 

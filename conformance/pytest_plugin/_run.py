@@ -14,7 +14,7 @@ from conformance.contract import clause_of, suites_path
 from conformance.expectations import Expectations
 from conformance.plan import Cell, cells_of
 from conformance.reproducers import Desk
-from conformance.verdict import Verdict
+from conformance.verdict import Verdict, row_fails
 
 CELL = pytest.StashKey[Cell]()
 BENCH = pytest.StashKey[Bench]()
@@ -30,12 +30,19 @@ class Runner:
     """Turns clauses into items, one for each cell, and runs them on the workshop's devices."""
 
     def __init__(
-        self, workshop: Workshop, expectations: Expectations, desk: Desk, operators: Sequence[str] = ()
+        self,
+        workshop: Workshop,
+        expectations: Expectations,
+        desk: Desk,
+        *,
+        operators: Sequence[str] = (),
+        reruns: int = 0,
     ) -> None:
         self._workshop = workshop
         self._operators = operators
         self._expectations = expectations
         self._desk = desk
+        self._reruns = reruns
         self._suites = suites_path()
 
     def pytest_pycollect_makemodule(self, module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
@@ -90,7 +97,7 @@ class Runner:
         def arguments(bench: Bench) -> dict[str, Any]:
             return {name: bench.part(name) if name in PARTS else pyfuncitem.funcargs[name] for name in names}
 
-        result = self._workshop.run(pyfuncitem.stash[BENCH], pyfuncitem.obj, arguments)
+        result = self._workshop.run(pyfuncitem.stash[BENCH], pyfuncitem.obj, arguments, reruns=self._reruns)
         message = self._desk.order(result, pyfuncitem.obj, names)
         if message is not None:
             pyfuncitem.stash[REPRODUCER] = message
@@ -106,7 +113,7 @@ class Runner:
         report = yield
         result = item.stash.get(RESULT, None)
         if result is not None and call.when == "call" and call.excinfo is None:
-            _attach(report, self._expectations.judge(result.as_row()), result.cell)
+            _attach(report, self._expectations.judge(result.as_row(), result.cell.backend), result.cell)
             if REPRODUCER in item.stash:
                 report.conformance["reproducer"] = item.stash[REPRODUCER]
                 del item.stash[REPRODUCER]
@@ -122,14 +129,14 @@ def _attach(report: pytest.TestReport, row: dict[str, Any], cell: Cell) -> None:
     verdict = Verdict(row["verdict"])
     report.conformance = {"backend": cell.backend, "row": row}  # type: ignore[attr-defined]
     report.user_properties += [("clause", row["clause"]), ("verdict", verdict.value), ("phase", row["phase"])]
-    if verdict.fails:
+    if row_fails(row):
         report.outcome = "failed"
         report.longrepr = _failure_text(row, cell.clause.statement)
     elif verdict in _SKIPPED:
         report.outcome = "skipped"
         report.longrepr = (row["id"], 0, f"{verdict.value}: {row['message']}")
-    elif verdict is Verdict.XFAIL:
-        report.outcome = "skipped"
+    elif "expectation" in row:
+        report.outcome = "passed" if verdict is Verdict.XPASS else "skipped"
         report.wasxfail = row["message"]
 
 

@@ -17,7 +17,8 @@ from conformance.catalogue import Candidate, Description, SelectionError, select
 from conformance.contract import Level, suites_path
 from conformance.devices import Limits, Pool, ZygotePool
 from conformance.errors import HarnessError
-from conformance.expectations import Expectations, ExpectationsError
+from conformance.expectations import Expectations, ExpectationsFile
+from conformance.pytest_plugin._expectations import expectations_of, file_to_update
 from conformance.quiet import NUMPY_IS_MISSING, ignore_missing_numpy
 
 if TYPE_CHECKING:
@@ -40,11 +41,11 @@ def start(config: pytest.Config) -> None:
         config.args[:] = message["args"] or config.args
         descriptions = [Description.from_message(each) for each in message["descriptions"]]
         workshop = _workshop(config, pool, message["seed"], descriptions, targets)
-        _register_runner(config, workshop, _expectations(config), message["operators"])
+        _register_runner(config, workshop, expectations_of(config, descriptions), message["operators"])
         return
     seed = _seed(config)
     most = _reproducers(config)
-    expectations = _expectations(config)
+    expectations_of(config, ())  # what is wrong with them is said before backends are prepared, which may take minutes
     chosen = _select(config, pool)
     unusable = [candidate for candidate in chosen if candidate.description is None or not candidate.usable]
     if unusable:
@@ -53,9 +54,15 @@ def start(config: pytest.Config) -> None:
             "\n".join(f"the backend {each.source.name!r} cannot be used here: {each.problem}" for each in unusable)
         )
     descriptions = [candidate.description for candidate in chosen if candidate.description is not None]
+    try:
+        expectations = expectations_of(config, descriptions)
+        file = file_to_update(config, descriptions)
+    except pytest.UsageError:
+        pool.close()
+        raise
     operators = _operators(config, pool, descriptions)
     _choose_suites(config)
-    _register_reporter(config, seed, descriptions, expectations, most, operators)
+    _register_reporter(config, seed, descriptions, expectations, file, most, operators)
     _register_runner(config, _workshop(config, pool, seed, descriptions, targets), expectations, operators)
 
 
@@ -71,6 +78,9 @@ def limits_of(config: pytest.Config) -> Limits:
     for name, value in (("--conformance-timeout", seconds), ("--conformance-memory", gibibytes)):
         if not value > 0:
             raise pytest.UsageError(f"{name} takes a positive number, found {value:g}")
+    reruns = config.option.conformance_reruns
+    if reruns < 0:
+        raise pytest.UsageError(f"--conformance-reruns takes a number, 0 or more, found {reruns}")
     return Limits(seconds=seconds, memory_bytes=int(gibibytes * _GIB))
 
 
@@ -90,15 +100,6 @@ def _seed(config: pytest.Config) -> int:
         return int(text)
     except ValueError:
         raise pytest.UsageError(f"--conformance-seed takes a whole number or 'random', found {text!r}") from None
-
-
-def _expectations(config: pytest.Config) -> Expectations:
-    if not config.option.conformance_expectations:
-        return Expectations(())
-    try:
-        return Expectations.read(Path(config.option.conformance_expectations))
-    except ExpectationsError as error:
-        raise pytest.UsageError(str(error)) from error
 
 
 def _goldens(config: pytest.Config) -> Path | None:
@@ -193,7 +194,8 @@ def _register_runner(
 
     config.pluginmanager.register(_fixtures, "conformance-fixtures")
     desk = Desk(workshop, _reproducers(config))
-    config.pluginmanager.register(Runner(workshop, expectations, desk, operators), "conformance-runner")
+    runner = Runner(workshop, expectations, desk, operators=operators, reruns=config.option.conformance_reruns)
+    config.pluginmanager.register(runner, "conformance-runner")
 
 
 def _register_reporter(
@@ -201,6 +203,7 @@ def _register_reporter(
     seed: int,
     descriptions: list[Description],
     expectations: Expectations,
+    file: ExpectationsFile | None,
     most: int,
     operators: Sequence[str],
 ) -> None:
@@ -222,7 +225,7 @@ def _register_reporter(
         level=Level(config.option.conformance_level) if config.option.conformance_level else None,
         target=described_target(config.option.conformance_target),
     )
-    reporter = Reporter(config, run, descriptions, folders, expectations, most, operators)
+    reporter = Reporter(config, run, descriptions, folders, expectations, most, operators, file)
     config.pluginmanager.register(reporter, "conformance-reporter")
 
 

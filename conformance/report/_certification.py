@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.availability import Availability
 from conformance.contract import Level
-from conformance.verdict import Verdict
+from conformance.verdict import Verdict, row_fails
 
 _LADDER = (Level.CORE, Level.MOBILE, Level.COMPLETE)
 #: What a cell may have come to without standing in the way of a certificate.
@@ -17,6 +17,8 @@ KEPT = {
     Verdict.NOT_APPLICABLE.value,
     Verdict.NOT_EXERCISED.value,
 }
+#: What a cell may have come to that an expectation spoke of.
+_EXPECTED = {Verdict.XFAIL.value, Verdict.XPASS.value, Verdict.XFAIL_MISMATCH.value}
 #: The states that must have been exercised, on the host and on the target, for a level.
 _NEEDED_STATES = {
     Level.CORE: (Availability.FULL,),
@@ -32,7 +34,7 @@ def certification(cells: Sequence[dict[str, Any]], wanted: Level | None, deselec
 
     ``level`` is the one that the run was asked for (by default the highest that its clauses have), ``achieved`` the
     highest one shown, or None. ``missing`` says, a sentence each, what stands between the run and ``level``;
-    ``excused`` is true when known failures (XFAIL) are all that does.
+    ``excused`` is true when known failures, and tolerated differences from them, are all that does.
     """
     graded = [row for row in cells if row["level"] != Level.REPORTED.value]
     present = [level for level in _LADDER if any(row["level"] == level.value for row in graded)]
@@ -43,7 +45,7 @@ def certification(cells: Sequence[dict[str, Any]], wanted: Level | None, deselec
             break
         achieved = candidate
     missing = _missing(graded, level, deselected)
-    excused = bool(missing) and not _missing(graded, level, deselected, forgiven={Verdict.XFAIL.value})
+    excused = bool(missing) and not _missing(graded, level, deselected, excuse=True)
     return {
         "level": level.value,
         "achieved": achieved.value if achieved else None,
@@ -52,20 +54,18 @@ def certification(cells: Sequence[dict[str, Any]], wanted: Level | None, deselec
     }
 
 
-def _missing(
-    graded: Sequence[dict[str, Any]], level: Level, deselected: int, forgiven: frozenset[str] | set[str] = frozenset()
-) -> list[str]:
+def _missing(graded: Sequence[dict[str, Any]], level: Level, deselected: int, *, excuse: bool = False) -> list[str]:
     owed = [row for row in graded if level.includes(Level(row["level"]))]
     sentences = []
     if deselected:
         sentences.append(f"{deselected} cells of the contract were not selected for this run")
     if not any(row["level"] == level.value for row in graded):
         sentences.append(f"no clause of level {level.value} took part")
-    verdicts: dict[str, list[str]] = {}
+    rows: dict[str, list[dict[str, Any]]] = {}
     for row in owed:
-        verdicts.setdefault(row["clause"], []).append(row["verdict"])
-    for clause, found in verdicts.items():
-        broken = [verdict for verdict in found if verdict not in KEPT | set(forgiven)]
+        rows.setdefault(row["clause"], []).append(row)
+    for clause, found in rows.items():
+        broken = [row["verdict"] for row in found if not _stands(row, excuse)]
         if broken:
             kinds = ", ".join(dict.fromkeys(broken))
             sentences.append(f"{clause}: {kinds} in {len(broken)} of {len(found)} cells")
@@ -79,3 +79,7 @@ def _missing(
             if not tried and any(row[role] == state.value for row in owed):
                 sentences.append(f"availability {state.value} on the {role} was not exercised")
     return sentences
+
+
+def _stands(row: dict[str, Any], excuse: bool) -> bool:
+    return row["verdict"] in KEPT or (excuse and row["verdict"] in _EXPECTED and not row_fails(row))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from conformance.verdict import Verdict
+from conformance.verdict import Verdict, row_fails
 
 #: A row of a report, as its JSON has it.
 Row = dict[str, Any]
@@ -120,7 +120,26 @@ def notes(report: Row) -> list[str]:
 
 def failing(report: Row) -> list[Row]:
     """The cells with which a run cannot succeed."""
-    return [row for row in report["cells"] if Verdict(row["verdict"]).fails]
+    return [row for row in report["cells"] if row_fails(row)]
+
+
+def known(report: Row) -> list[list[Row]]:
+    """The cells that an expectation spoke of and that do not fail the run, those of one entry together."""
+    groups: dict[str, list[Row]] = {}
+    for row in report["cells"]:
+        if "expectation" in row and not row_fails(row):
+            kept = {name: value for name, value in row["expectation"].items() if name not in ("found", "message")}
+            groups.setdefault(repr((row["verdict"], kept)), []).append(row)
+    return list(groups.values())
+
+
+def attempts(row: Row) -> list[str]:
+    """What each attempt of a flaky cell came to, a line each."""
+    return [
+        f"attempt {number}: {each['verdict']}{' in ' + each['phase'] if each['phase'] else ''}"
+        f"{': ' + each['message'] if each['message'] else ''}"
+        for number, each in enumerate(row.get("attempts", ()), start=1)
+    ]
 
 
 def failure_group(row: Row) -> tuple[str, ...]:

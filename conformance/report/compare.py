@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from conformance.fingerprint import normalised
 from conformance.report._rows import is_about_an_operator
 from conformance.verdict import Verdict
 
@@ -16,9 +17,6 @@ Rows = Mapping[str, Mapping[str, Any]]
 #: What counts as passed: an unexpected pass fails a run, and is the opposite of a regression.
 _PASSES = (Verdict.PASS, Verdict.XPASS)
 _HOLDS = (*_PASSES, Verdict.UNSUPPORTED, Verdict.NOT_APPLICABLE, Verdict.NOT_EXERCISED, Verdict.XFAIL)
-#: An address, or a number that is not part of a name such as float32: both vary from run to run.
-_VARYING = re.compile(r"0x[0-9a-fA-F]++|(?<![\w.])[-+]?\d++(?:\.\d++)?+(?:[eE][-+]?\d++)?+")
-
 #: A digest is told by its beginning.
 _DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")
 
@@ -94,8 +92,8 @@ def change_of(before: Ending | None, after: Ending | None) -> Change | None:
 
     REGRESSED: it was kept, unsupported, not applicable, not exercised or a known failure, and now fails or was lost.
     FIXED: it failed or was lost, and now passes; that it is excused now is another change of verdict.
-    DIFFERENT_FAILURE: it fails as before, but with another verdict, phase or message. Numbers in messages are no
-    difference, so that addresses and measured values are none.
+    DIFFERENT_FAILURE: it fails as before, but with another verdict, phase or message. What varies in
+    messages from run to run (numbers, addresses, paths) is no difference.
     """
     if before is None or after is None:
         return Change.NEW if before is None else Change.GONE
@@ -110,7 +108,7 @@ def change_of(before: Ending | None, after: Ending | None) -> Change | None:
 
 
 def _essence(ending: Ending) -> tuple[Verdict, str, str]:
-    return ending.verdict, ending.phase, _VARYING.sub("N", ending.message)
+    return ending.verdict, ending.phase, normalised(ending.message)
 
 
 def behaviours(reports: Sequence[Rows], *, every: bool = False) -> tuple[Behaviour, ...]:

@@ -27,6 +27,8 @@ def markdown(report: dict[str, Any]) -> str:
         *_list("Not exercised", _rows.not_exercised(report)),
         *_failures(report),
         *_operators(report),
+        *_flaky(report),
+        *_known(report),
         *_list("Missing for this level", report["certification"]["missing"]),
         *_list("Missing features, as declared", _missing_features(report)),
         *_list("Notes", _rows.notes(report)),
@@ -103,6 +105,34 @@ def _operators(report: dict[str, Any]) -> Iterable[str]:
         yield markdown_table(["outcome", "operator", "dtypes", "errors in the first", "message of the first"], told)
     if len(groups) > _MOST_OPERATORS:
         yield f"... and {len(groups) - _MOST_OPERATORS} more operators: report.json has them all."
+
+
+def _flaky(report: dict[str, Any]) -> Iterable[str]:
+    flaky = [row for row in report["cells"] if row.get("attempts")]
+    return _list("Flaky", [f"{row['id']}: {text}" for row in flaky for text in _rows.attempts(row)])
+
+
+def _known(report: dict[str, Any]) -> Iterable[str]:
+    groups = _rows.known(report)
+    if not groups:
+        return
+    body = [
+        [
+            rows[0]["clause"],
+            rows[0]["verdict"],
+            rows[0]["phase"],
+            str(len(rows)),
+            _rows.where(rows[0]),
+            *(str(rows[0]["expectation"].get(name, "")) for name in ("reason", "issue", "owner", "expires")),
+        ]
+        for rows in groups[:_MOST_FAILURES]
+    ]
+    yield f"### Known failures ({sum(map(len, groups))} of {report['plan']['cells']} cells)"
+    yield markdown_table(
+        ["clause", "verdict", "phase", "cells", "first cell", "reason", "issue", "owner", "expires"], body
+    )
+    if len(groups) > _MOST_FAILURES:
+        yield f"... and {len(groups) - _MOST_FAILURES} more such rows: report.json has them all."
 
 
 def _missing_features(report: dict[str, Any]) -> list[str]:

@@ -25,7 +25,7 @@ def summary_text(report: dict[str, Any], width: int, *, verbosity: int = 0) -> s
     if verbosity >= 0:
         parts += [*_availability(report, width), _notes(report, width)]
     parts += [_operators(report, width, every=verbosity > 0)]
-    parts += [_failures(report, width, every=verbosity > 0)]
+    parts += [_known(report, width, every=verbosity > 0), _failures(report, width, every=verbosity > 0)]
     if verbosity >= 0:
         parts.append(textwrap.fill(_rows.selftest_line(report), width))
     parts.append(level_text(report, width))
@@ -115,27 +115,58 @@ def _hanging(indent: int) -> dict[str, Any]:
     return {"initial_indent": " " * indent, "subsequent_indent": " " * 6}
 
 
+def _known(report: dict[str, Any], width: int, *, every: bool) -> str:
+    """How many failures are known; and which and why, if ``every``."""
+    groups = _rows.known(report)
+    if not groups:
+        return ""
+    cells, entries = sum(map(len, groups)), len({rows[0]["expectation"].get("number") for rows in groups})
+    lines = [f"Known failures ({_counted(cells, 'cell')}, {_counted(entries, 'expectation')})"]
+    for rows in groups if every else ():
+        expectation = rows[0]["expectation"]
+        more = ", ".join(str(expectation[name]) for name in ("issue", "owner", "expires") if name in expectation)
+        text = f"{expectation.get('reason', '')}{f' ({more})' if more else ''}"
+        lines += [
+            *textwrap.wrap(_head(rows), width, initial_indent="  ", subsequent_indent="      "),
+            *textwrap.wrap(text, width, initial_indent="      ", subsequent_indent="      "),
+        ]
+    return "\n".join(lines)
+
+
+def _counted(number: int, name: str) -> str:
+    return f"{number} {name}{'' if number == 1 else 's'}"
+
+
 def _failures(report: dict[str, Any], width: int, *, every: bool) -> str:
     failing = _rows.failing(report)
     if not failing:
         return ""
-    lines = [f"Failures ({len(failing)} cell{'s' if len(failing) > 1 else ''})"]
+    lines = [f"Failures ({_counted(len(failing), 'cell')})"]
     for rows in _rows.failure_groups(failing, every=every):
         lines += _failure(rows, width)
     return "\n".join(lines)
 
 
 def _failure(rows: Sequence[dict[str, Any]], width: int) -> list[str]:
+    told = _rows.attempts(rows[0]) or [rows[0]["message"]]
+    return [
+        *textwrap.wrap(_head(rows), width, initial_indent="  ", subsequent_indent="      "),
+        *(
+            line
+            for text in told
+            for line in textwrap.wrap(
+                textwrap.shorten(text, 3 * width), width, initial_indent="      ", subsequent_indent="      "
+            )
+        ),
+    ]
+
+
+def _head(rows: Sequence[dict[str, Any]]) -> str:
     first = rows[0]
     phase = f" in {first['phase']}" if first["phase"] else ""
     where = [_rows.where(row) for row in rows]
     more = f" and {len(where) - _CELLS_SHOWN} more" if len(where) > _CELLS_SHOWN else ""
-    head = f"{first['clause']}: {first['verdict']}{phase} {' '.join(where[:_CELLS_SHOWN])}{more}"
-    message = textwrap.shorten(first["message"], 3 * width)
-    return [
-        *textwrap.wrap(head, width, initial_indent="  ", subsequent_indent="      "),
-        *textwrap.wrap(message, width, initial_indent="      ", subsequent_indent="      "),
-    ]
+    return f"{first['clause']}: {first['verdict']}{phase} {' '.join(where[:_CELLS_SHOWN])}{more}"
 
 
 def backends_text(rows: Sequence[tuple[str, str, str, str]], width: int) -> str:

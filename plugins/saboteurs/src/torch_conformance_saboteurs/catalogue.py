@@ -9,6 +9,7 @@ from torch_conformance_saboteurs import (
     sabotage_composition,
     sabotage_damage,
     sabotage_debug,
+    sabotage_flaky,
     sabotage_inference,
     sabotage_life_cycle,
     sabotage_native,
@@ -34,5 +35,6 @@ SABOTEURS: tuple[Saboteur, ...] = (
     *sabotage_debug.SABOTEURS,
     *sabotage_age.SABOTEURS,
     *sabotage_native.SABOTEURS,
+    *sabotage_flaky.SABOTEURS,
     *sabotage_trial.SABOTEURS,
 )
