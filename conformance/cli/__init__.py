@@ -18,13 +18,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0; 1 for what a command says is not as it should be (its ``--help`` tells what that is); 2 for bad input.
     """
     ignore_missing_numpy()  # before a command imports torch
-    from conformance.cli import _contract, _reports, _selftest
+    from conformance.cli import _contract, _new, _reports, _selftest
 
     parser = argparse.ArgumentParser(
         prog="conformance", description="The contract of PyTorch backends, and reports about it."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for module in (_contract, _reports, _selftest):
+    for module in (_contract, _new, _reports, _selftest):
         module.add(commands)
     options = parser.parse_args(arguments)
     code: int = options.run(options)
