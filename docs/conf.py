@@ -26,6 +26,7 @@ myst_heading_anchors = 3
 smartquotes = False  # "--backend" is two hyphens
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
+toc_object_entries_show_parents = "hide"
 
 html_theme = "pydata_sphinx_theme"
 html_title = "torch-conformance"

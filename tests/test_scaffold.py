@@ -17,7 +17,6 @@ from conftest import Project, Run
 from conformance.cli import main
 from conformance.scaffold import Plan, ScaffoldError, check_name, rendered, toolchains, write
 
-
 TUTORIAL = Path(__file__).resolve().parent.parent / "docs" / "tutorial.md"
 
 
@@ -39,7 +38,7 @@ class Reader:
 
     def follow(self, text: str) -> None:
         """Run every command of the text's console blocks, in order."""
-        for block in re.findall(r"^```(?:console|python)\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+        for block in re.findall(r"^```(?:console|diff)\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
             if not block.startswith("$"):
                 self.edit(block)
                 continue
@@ -54,7 +53,7 @@ class Reader:
         if name == "pip":
             assert arguments[:2] == ["install", "-e"]
             options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(self.project.site)]
-            arguments = ["install", *options, arguments[2]]
+            arguments = ["install", *options, f"./{arguments[2]}"]
         done = subprocess.run(
             [sys.executable, "-m", modules[name], *arguments] if name in modules else [name, *arguments],
             cwd=self.project.folder,
@@ -67,16 +66,14 @@ class Reader:
         )
         return Run(done.returncode, done.stdout, self.project.folder)
 
-    def edit(self, line: str) -> None:
-        """Declare a feature, as the tutorial says; in the site, where the copy lies that is used."""
+    def edit(self, difference: str) -> None:
+        """Change the backend's class as the tutorial says; in the site, where the copy lies that is used."""
         backend = self.project.site / "mybackend_conformance" / "backend.py"
-        before = "        features.elementwise,\n"
+        lines = difference.splitlines(keepends=True)
+        before = "".join(line[1:] for line in lines if not line.startswith("+"))
+        after = "".join(line[1:] for line in lines if not line.startswith("-"))
         assert before in backend.read_text()
-        backend.write_text(backend.read_text().replace(before, before + line))
-
-    def step(self, beginning: str) -> Run:
-        """What the first command with this beginning came to."""
-        return next(step.run for step in self.steps if step.command.startswith(beginning))
+        backend.write_text(backend.read_text().replace(before, after))
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,8 @@ the ``run`` default of a parser is the function that carries the command out and
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -22,7 +24,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ignore_missing_numpy()  # before a command imports torch
     parser, _ = _parsers()
     options = parser.parse_args(arguments)
-    code: int = options.run(options)
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read it has read enough, such as `head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     return code
 
 
