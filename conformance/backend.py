@@ -57,7 +57,7 @@ class Tolerance:
 
 
 class LoweredCase(Protocol):
-    """What :meth:`Backend.compile_spec` is told about the model that is being lowered."""
+    """What :meth:`TorchScriptBackend.compile_spec` is told about the model that is being lowered."""
 
     @property
     def name(self) -> str: ...

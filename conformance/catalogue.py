@@ -141,13 +141,13 @@ def candidates(pool: ZygotePool) -> list[Candidate]:
     return [examine(source, pool, prepare=False) for source in installed_sources()]
 
 
-def library_sources(library: Path, pool: ZygotePool) -> list[Source]:
+def library_sources(library: Path, pool: ZygotePool, *, option: str = "--conformance-library") -> list[Source]:
     """The backends that a TorchScript library registers, found by loading it in a child.
 
-    Raises SelectionError when the file is missing, does not load, or registers none.
+    Raises SelectionError when the file is missing, does not load, or registers none; ``option`` is what named it.
     """
     if not library.is_file():
-        raise SelectionError(f"--conformance-library: there is no file {library}; give the path of a shared library")
+        raise SelectionError(f"{option}: there is no file {library}; give the path of a shared library")
     source = Source(name="", library=str(library.resolve()))
     device = _discovery(source, pool)
     try:
@@ -155,14 +155,13 @@ def library_sources(library: Path, pool: ZygotePool) -> list[Source]:
         device.release()
     except (SubjectError, DeviceEnded) as error:
         raise SelectionError(
-            f"--conformance-library: {library.name} does not load: {error}. "
-            "Was it built for this version of torch and of Python?"
+            f"{option}: {library.name} does not load: {error}. Was it built for this version of torch and of Python?"
         ) from error
     finally:
         device.end()
     if not names:
         raise SelectionError(
-            f"--conformance-library: {library.name} loads, but registers no TorchScript backend "
+            f"{option}: {library.name} loads, but registers no TorchScript backend "
             "(a static torch::jit::backend<...> object in it would)"
         )
     return [dataclasses.replace(source, name=name) for name in names]

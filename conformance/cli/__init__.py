@@ -7,9 +7,13 @@ the ``run`` default of a parser is the function that carries the command out and
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from conformance.quiet import ignore_missing_numpy
+from conformance.report import printable
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -18,14 +22,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0; 1 for what a command says is not as it should be (its ``--help`` tells what that is); 2 for bad input.
     """
     ignore_missing_numpy()  # before a command imports torch
-    from conformance.cli import _certify, _contract, _goldens, _reports, _scoreboard, _selftest
-
-    parser = argparse.ArgumentParser(
-        prog="conformance", description="The contract of PyTorch backends, and reports about it."
-    )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for module in (_contract, _reports, _scoreboard, _certify, _goldens, _selftest):
-        module.add(commands)
+    parser, _ = _parsers()
     options = parser.parse_args(arguments)
-    code: int = options.run(options)
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read it has read enough, such as `head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     return code
+
+
+def command_parsers() -> dict[str, argparse.ArgumentParser]:
+    """Command → its parser, in the order of the help."""
+    return _parsers()[1]
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Bad input in one sentence; the usage is where it can be asked for."""
+        self.exit(2, f"{self.prog}: {printable(message)}; see {self.prog} --help\n")
+
+
+def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+    from conformance.cli import _certify, _contract, _goldens, _new, _reports, _scoreboard, _selftest
+
+    parser = _Parser(prog="conformance", description="The contract of PyTorch backends, and reports about it.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for module in (_contract, _new, _reports, _scoreboard, _certify, _goldens, _selftest):
+        module.add(commands)
+    return parser, dict(commands.choices)

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import argparse
+import inspect
+import json
 import shutil
 import textwrap
+from typing import Any
 
 from conformance.cli._common import Commands, refuse
-from conformance.contract import Clause, shipped_clauses
+from conformance.contract import CONTRACT_VERSION, Clause, contract_digest, shipped_clauses, suite_function
+from conformance.evidence import Evidence, shipped_evidence
+
+#: What ``--format json`` prints; fields may be added within format 1.
+_FORMAT = "torch-conformance-clauses/1"
 
 
 def add(commands: Commands) -> None:
     """``list``, ``clauses`` and ``explain``."""
     listing = commands.add_parser("list", help="the backends that can be certified here (as pytest --list-backends)")
     listing.set_defaults(run=_list)
-    clauses = commands.add_parser("clauses", help="the clauses of the contract, one a line")
+    clauses = commands.add_parser("clauses", help="the clauses of the contract, and how many saboteurs prove each")
     clauses.add_argument("--suite", help="only those of one suite")
     clauses.set_defaults(run=_list_clauses)
-    explain = commands.add_parser("explain", help="one clause in full")
-    explain.add_argument("clause", help="its id, such as lowering.outputs")
+    explain = commands.add_parser("explain", help="one clause in full, with the saboteurs that prove it")
+    explain.add_argument("clause", metavar="CLAUSE", help="its id, such as lowering.outputs")
+    explain.add_argument("--source", action="store_true", help="also the function that states it")
     explain.set_defaults(run=_explain)
+    for parser in (clauses, explain):
+        parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -30,18 +40,25 @@ def _list(options: argparse.Namespace) -> int:
 
 def _list_clauses(options: argparse.Namespace) -> int:
     suite: str | None = options.suite
-    from tabulate import tabulate
-
     clauses = shipped_clauses()
     suites = list(dict.fromkeys(each.suite for each in clauses))
     if suite is not None and suite not in suites:
         return refuse(f"there is no suite {suite!r}; the suites are {', '.join(suites)}")
-    rows = [(each.id, each.level.value, _statement(each)) for each in clauses if suite in (None, each.suite)]
-    taken = max(len(row[0]) for row in rows) + 10 + 4
-    width = max(30, shutil.get_terminal_size().columns - taken)
-    body = [(name, level, textwrap.fill(text, width)) for name, level, text in rows]
-    print(tabulate(body, headers=["clause", "level", "statement"], tablefmt="simple"))
+    chosen = [each for each in clauses if suite in (None, each.suite)]
+    if options.format == "json":
+        return _print_json({"clauses": [clause_document(each) for each in chosen]})
+    print(_table(chosen, shutil.get_terminal_size().columns))
     return 0
+
+
+def _table(clauses: list[Clause], width: int) -> str:
+    from tabulate import tabulate
+
+    evidence = shipped_evidence()
+    rows = [(each.id, each.level.value, len(evidence.of(each.id)), _statement(each)) for each in clauses]
+    taken = max(len(row[0]) for row in rows) + len("reported") + len("proofs") + 3 * len("  ")
+    body = [(*facts, textwrap.fill(text, max(20, width - taken - len("  ")))) for *facts, text in rows]
+    return tabulate(body, headers=["clause", "level", "proofs", "statement"], tablefmt="simple")
 
 
 def _explain(options: argparse.Namespace) -> int:
@@ -54,10 +71,36 @@ def _explain(options: argparse.Namespace) -> int:
         hint = f" Close to it: {', '.join(close)}." if close else ""
         return refuse(f"there is no clause {clause_id!r}.{hint} `conformance clauses` lists all {len(known)}.")
     clause = known[clause_id]
+    code = inspect.getsource(suite_function(clause)[0]) if options.source else ""
+    if options.format == "json":
+        return _print_json({"clauses": [clause_document(clause) | ({"code": code} if code else {})]})
     width = shutil.get_terminal_size().columns
     print(clause.id)
-    print(textwrap.fill(" ".join(clause.statement.split()), width, initial_indent="  ", subsequent_indent="  "))
-    facts = {
+    print(textwrap.fill(_statement(clause), width, initial_indent="  ", subsequent_indent="  "))
+    for name, value in facts_of(clause).items():
+        print(textwrap.fill(f"{name}: {value}", width, initial_indent="  ", subsequent_indent="    "))
+    print(_proofs_text(clause, shipped_evidence(), width))
+    if code:
+        print(f"\n{code.rstrip()}")
+    return 0
+
+
+def _proofs_text(clause: Clause, evidence: Evidence, width: int) -> str:
+    kills = evidence.of(clause.id)
+    count = f"{len(kills)} saboteur{'s' * (len(kills) != 1)}"
+    stale = "" if evidence.is_current else ", when the contract was another one (`conformance selftest` tries this one)"
+    lines = [f"proven by {count} of the self-test (torch {evidence.torch}){stale}{':' if kills else ''}"]
+    lines += [f"  {kill.saboteur}: {kill.what} {kill.verdict} in {kill.phase}" for kill in kills]
+    return "\n".join(
+        textwrap.fill(line.strip(), width, initial_indent=indent, subsequent_indent=f"{indent}  ")
+        for line in lines
+        for indent in ("    " if line.startswith(" ") else "  ",)
+    )
+
+
+def facts_of(clause: Clause) -> dict[str, str]:
+    """What there is to know of a clause beside its statement, in words."""
+    return {
         "level": clause.level.value,
         "source": clause.source,
         "suite": clause.suite,
@@ -68,8 +111,34 @@ def _explain(options: argparse.Namespace) -> int:
         "target states": ", ".join(state.value for state in clause.targets) or "the host alone",
         "control": clause.control.value,
     }
-    for name, value in facts.items():
-        print(textwrap.fill(f"{name}: {value}", width, initial_indent="  ", subsequent_indent="    "))
+
+
+def clause_document(clause: Clause) -> dict[str, Any]:
+    """A clause in builtin types, with the saboteurs that prove it."""
+    return {
+        "id": clause.id,
+        "statement": _statement(clause),
+        "source": clause.source,
+        "level": clause.level.value,
+        "toolchain": clause.toolchain,
+        "suite": clause.suite,
+        "function": clause.function,
+        "cases": list(clause.cases),
+        "runtimes": list(clause.runtimes),
+        "hosts": [state.value for state in clause.hosts],
+        "targets": [state.value for state in clause.targets],
+        "control": clause.control.value,
+        "speaks_of": clause.speaks_of,
+        "saboteurs": [
+            {"name": kill.saboteur, "sabotage": kill.what, "verdict": kill.verdict, "phase": kill.phase}
+            for kill in shipped_evidence().of(clause.id)
+        ],
+    }
+
+
+def _print_json(document: dict[str, Any]) -> int:
+    contract = {"version": CONTRACT_VERSION, "sha256": contract_digest()}
+    print(json.dumps({"format": _FORMAT, "contract": contract} | document, indent=1, ensure_ascii=False))
     return 0
 
 

@@ -32,6 +32,11 @@ def _selftest(options: argparse.Namespace) -> int:
     if options.n < 1:
         return refuse(f"-n takes a number of processes, 1 or more; found {options.n}")
     try:
+        if options.output:  # before the work of minutes
+            options.output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        return refuse(f"--output: {options.output} cannot be made a folder: {error.strerror}")
+    try:
         selftest = Selftest(options.seed, options.n, options.names)
         width = shutil.get_terminal_size().columns
         if options.list:
@@ -44,7 +49,6 @@ def _selftest(options: argparse.Namespace) -> int:
     if not options.names:
         remember(document)
     if options.output:
-        options.output.mkdir(parents=True, exist_ok=True)
         write_atomically(options.output / "selftest.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
         write_atomically(options.output / "selftest.md", matrix_markdown(document))
     return 0 if succeeded(document) else 1

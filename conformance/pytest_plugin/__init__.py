@@ -26,44 +26,48 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="certify this backend (repeatable); also --backend, where no other plugin or conftest has that option",
+        help="try the contract on this backend (repeatable); also --backend, where nothing else has that option",
     )
     group.addoption(
         "--conformance-library",
         metavar="PATH",
-        help="a shared library that registers TorchScript backends, for which no plugin is needed",
+        help="a shared library that registers TorchScript backends; they are tried without a plugin",
     )
-    group.addoption("--list-backends", action="store_true", help="show the backends that can be certified, and exit")
+    group.addoption(
+        "--list-backends",
+        action="store_true",
+        help="show which backends there are, and whether each works here, and exit",
+    )
     group.addoption(
         "--conformance-report",
         metavar="DIR",
         default="conformance-report",
-        help="where DIR/BACKEND/report.json and cells.jsonl are written (default: %(default)s)",
+        help="the folder for reports: report.json, report.html and more in DIR/BACKEND (default: %(default)s)",
     )
     group.addoption(
         "--conformance-level",
         choices=_LEVELS,
-        help="the level that the run must reach to succeed (default: the highest that the contract has clauses for)",
+        help="what the backend must reach for exit code 0 (default: the highest level that has clauses)",
     )
     group.addoption(
         "--conformance-seed",
         metavar="N",
         default="0",
-        help="the seed of weights and inputs, a number or 'random' (default: %(default)s)",
+        help="the seed of models' weights and inputs, a whole number or 'random' (default: %(default)s)",
     )
     group.addoption(
         "--conformance-timeout",
         metavar="S",
         type=float,
         default=60.0,
-        help="seconds that a backend has for one verb: lower, save, load, run, ... (default: %(default)s)",
+        help="seconds that a backend has for one step, such as lower, save, load or run (default: %(default)s)",
     )
     group.addoption(
         "--conformance-memory",
         metavar="GIB",
         type=float,
         default=8.0,
-        help="memory that a device may allocate beyond what torch takes (default: %(default)s)",
+        help="memory that each process with the backend may take beyond torch's own (default: %(default)s)",
     )
     group.addoption(
         "--conformance-target",
@@ -75,7 +79,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--conformance-expectations",
         metavar="FILE",
-        help="known failures (TOML), which still run and are held against what happens",
+        help="known failures as a TOML file: they still run, and must go on failing as recorded",
     )
     group.addoption(
         "--conformance-goldens",

@@ -1,0 +1,72 @@
+"""``new``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from conformance.cli._common import Commands, refuse
+
+
+def add(commands: Commands) -> None:
+    """``new``."""
+    new = commands.add_parser(
+        "new",
+        help="write a plugin distribution for a backend of yours",
+        description="Write a plugin distribution for a backend: the class that describes it, a small delegate that "
+        "compiles (or your own library), and a workflow that certifies it in CI. No existing file is overwritten.",
+    )
+    new.add_argument("name", metavar="NAME", help="what the backend is called, such as mybackend or my_npu")
+    new.add_argument("folder", metavar="DIR", nargs="?", type=Path, help="where to (default: NAME-conformance)")
+    new.add_argument("--toolchain", default="torchscript", help="what the backend plugs into (default: %(default)s)")
+    new.add_argument(
+        "--library",
+        metavar="PATH",
+        type=Path,
+        help="a shared library that registers the backend; without it the source of a small one is written",
+    )
+    new.set_defaults(run=_new)
+
+
+def _new(options: argparse.Namespace) -> int:
+    from conformance.scaffold import Plan, ScaffoldError, write
+
+    try:
+        plan = Plan(options.name, options.toolchain)
+        folder = options.folder or Path(plan.distribution)
+        if options.library:
+            library = options.library.absolute()
+            plan = Plan(options.name, options.toolchain, library, _registered_name(library, options.name))
+        written = write(plan, folder)
+    except ScaffoldError as error:
+        return refuse(str(error))
+    for path in written:
+        print(path)
+    print(f"\nNow:  pip install -e {folder}  &&  pytest --backend={plan.name}")
+    return 0
+
+
+def _registered_name(library: Path, name: str) -> str:
+    """Under which name the library registers the backend, found by loading it in a process of its own.
+
+    Raises ScaffoldError when it does not load, and when it registers several backends of which none has this name.
+    """
+    from conformance.catalogue import SelectionError, library_sources
+    from conformance.devices import Limits, ZygotePool
+    from conformance.errors import HarnessError
+    from conformance.scaffold import ScaffoldError
+
+    pool = ZygotePool(Limits())
+    try:
+        names = [source.name for source in library_sources(library, pool, option="--library")]
+    except (SelectionError, HarnessError) as error:
+        raise ScaffoldError(str(error)) from error
+    finally:
+        pool.close()
+    if name in names:
+        return name
+    if len(names) > 1:
+        raise ScaffoldError(
+            f"{library.name} registers {', '.join(names)}, and no {name!r}: call the new one as it does"
+        )
+    return names[0]

@@ -1,0 +1,193 @@
+"""``conformance new``: what it writes installs, runs, and reaches the level that it says; bad input is explained."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import Project, Run
+
+from conformance.cli import main
+from conformance.scaffold import Plan, ScaffoldError, check_name, rendered, toolchains, write
+
+TUTORIAL = Path(__file__).resolve().parent.parent / "docs" / "tutorial.md"
+
+
+@dataclasses.dataclass
+class Step:
+    """A command of the tutorial: what it should say, what it said, and how it ended."""
+
+    command: str
+    expected: list[str]
+    run: Run
+
+
+class Reader:
+    """Somebody who follows the tutorial, in a folder and a site of their own."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.steps: list[Step] = []
+
+    def follow(self, text: str) -> None:
+        """Run every command of the text's console blocks, in order."""
+        for block in re.findall(r"^```(?:console|diff)\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+            if not block.startswith("$"):
+                self.edit(block)
+                continue
+            for command, *expected in (part.splitlines() for part in block.removeprefix("$ ").split("\n$ ")):
+                if command != "pip install '.[xdist]'":  # done: the harness is there
+                    self.steps.append(Step(command, expected, self.execute(command)))
+
+    def execute(self, command: str) -> Run:
+        """Run a command as the tutorial says it, but install into the site, from what is there."""
+        name, *arguments = shlex.split(command)
+        modules = {"conformance": "conformance.cli", "pytest": "pytest", "pip": "pip"}
+        if name == "pip":
+            assert arguments[:2] == ["install", "-e"]
+            options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(self.project.site)]
+            arguments = ["install", *options, f"./{arguments[2]}"]
+        done = subprocess.run(
+            [sys.executable, "-m", modules[name], *arguments] if name in modules else [name, *arguments],
+            cwd=self.project.folder,
+            env=self.project.environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=900,
+            check=False,
+        )
+        return Run(done.returncode, done.stdout, self.project.folder)
+
+    def edit(self, difference: str) -> None:
+        """Change the backend's class as the tutorial says; in the site, where the copy lies that is used."""
+        backend = self.project.site / "mybackend_conformance" / "backend.py"
+        lines = difference.splitlines(keepends=True)
+        before = "".join(line[1:] for line in lines if not line.startswith("+"))
+        after = "".join(line[1:] for line in lines if not line.startswith("-"))
+        assert before in backend.read_text()
+        backend.write_text(backend.read_text().replace(before, after))
+
+
+@pytest.fixture(scope="session")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    """Somebody who has followed the tutorial to its end: a new backend is written, installed, certified and broken."""
+    reader = Reader(Project(tmp_path_factory.mktemp("tutorial")))
+    reader.follow(TUTORIAL.read_text(encoding="utf-8"))
+    return reader
+
+
+def test_the_tutorial_does_what_it_says(reader: Reader) -> None:
+    assert len(reader.steps) >= 7
+    for step in reader.steps:
+        told_to_fail = any(line.endswith("failed") for line in step.expected)
+        assert step.run.exit_code == (1 if told_to_fail else 0), f"{step.command}\n{step.run.output}"
+        missing = [line for line in step.expected if line not in step.run.output]
+        assert not missing, f"{step.command}\n{step.run.output}"
+
+
+def test_a_new_backend_reaches_mobile_as_it_was_written(reader: Reader) -> None:
+    report = json.loads((reader.project.folder / "conformance-report/mybackend/report.json").read_text())
+    assert report["certification"] == {"level": "mobile", "achieved": "mobile", "missing": [], "excused": False}
+    assert report["backend"]["distribution"] == "mybackend-conformance"
+    assert report["summary"]["verdicts"]["PASS"] > 200  # it does the work, it does not only refuse
+    refusals = [row["verdict"] for row in report["cells"] if row["clause"] == "lowering.refusal"]
+    assert len(refusals) > 10
+    assert set(refusals) == {"PASS"}
+
+
+def test_its_own_test_passes(reader: Reader) -> None:
+    run = reader.project.run("mybackend-conformance/tests", "-q")
+    assert run.exit_code == 0, run.output
+
+
+@pytest.mark.parametrize("with_library", [False, True])
+def test_what_is_written_is_formatted_and_free_of_faults(tmp_path: Path, with_library: bool) -> None:
+    plan = Plan("my_npu", "torchscript", Path("/opt/npu/libnpu.so") if with_library else None, "npu")
+    folder = tmp_path / "new"
+    written = write(plan, folder)
+    assert (folder / "src/my_npu_conformance/csrc/delegate.cpp" in written) is not with_library
+    for command in (["format", "--check"], ["check", "--extend-select=D1", "--ignore=D103"]):
+        ruff = [sys.executable, "-m", "ruff", *command, "--isolated", "--line-length=120", str(folder)]
+        done = subprocess.run(ruff, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    for path in written:
+        assert "{{" not in path.name
+        assert "{%" not in path.read_text()
+    workflow = yaml.safe_load((folder / ".github/workflows/conformance.yml").read_text())
+    assert workflow["env"]["BACKEND"] == "my_npu"
+    steps = workflow["jobs"]["certify"]["steps"]
+    assert any("pytest --backend" in step.get("run", "") for step in steps)
+    assert any("upload-artifact" in step.get("uses", "") for step in steps)
+
+
+def test_a_library_that_is_there_is_pointed_at(reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(reader.project.site))
+    from mybackend_conformance.build import library_path
+
+    assert main(["new", "other", str(tmp_path / "other"), "--library", str(library_path())]) == 0
+    backend = (tmp_path / "other/src/other_conformance/backend.py").read_text()
+    assert 'name = "mybackend"' in backend  # as the library registers it
+    assert str(library_path()) in backend
+    project = Project(tmp_path)
+    project.install("other", backend, "OtherBackend")
+    run = project.run("--backend=other", "-k", "test_outputs and lowering and add_sub")
+    assert run.exit_code == 0, run.output
+
+
+def test_no_existing_file_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text("mine")
+    assert main(["new", "mybackend", str(tmp_path)]) == 2
+    assert "README.md exists already" in capsys.readouterr().err
+    assert readme.read_text() == "mine"
+    assert list(tmp_path.iterdir()) == [readme]  # nothing was begun
+
+
+@pytest.mark.parametrize(
+    "name", ["", "Backend", "my-backend", "2d", "_x", "a__b", "x_", "a b", "../x", "ünits", "x" * 41, "class'; drop"]
+)
+def test_a_bad_name_is_explained(name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["new", f"--toolchain={toolchains()[0]}", "--", name, str(tmp_path / "new")]) == 2
+    said = capsys.readouterr().err
+    assert "such as mybackend or my_npu" in said
+    assert len(said.splitlines()) == 1
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_name_that_is_taken_is_refused() -> None:
+    with pytest.raises(ScaffoldError, match="installed already, by torch-conformance-reference"):
+        check_name("reference")
+
+
+def _refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(["new", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1
+    return said
+
+
+def test_other_bad_input_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "for: torchscript" in _refused(["mine", "--toolchain=nothing"], capsys)
+    missing, text = tmp_path / "no.so", tmp_path / "text.so"
+    text.write_text("no library")
+    folder = str(tmp_path / "new")
+    assert "--library: there is no file" in _refused(["mine", folder, "--library", str(missing)], capsys)
+    assert "--library: text.so does not load" in _refused(["mine", folder, "--library", str(text)], capsys)
+    assert "cannot be written" in _refused(["mine", str(text / "below")], capsys)
+    assert not Path(folder).exists()
+
+
+def test_every_toolchain_has_a_class_a_workflow_and_a_readme(tmp_path: Path) -> None:
+    assert toolchains()
+    for toolchain in toolchains():
+        files = rendered(Plan("mine", toolchain))
+        assert {"pyproject.toml", "README.md", ".github/workflows/conformance.yml"} <= set(files)
+        assert 'mine = "mine_conformance.backend:MineBackend"' in files["pyproject.toml"]
