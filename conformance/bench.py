@@ -16,13 +16,17 @@ from conformance.devices import Child, Limits, ZygotePool
 from conformance.devices._device import Ledger
 from conformance.plan import Cell
 from conformance.privacy import without_paths
-from conformance.toolchains.torchscript.face import PreparedCase, TorchScriptDevice
-from conformance.values import decode
+from conformance.registry import Source
+from conformance.toolchains.cell import CellDevice, PreparedCase
+from conformance.toolchains.faces import FACES
 from conformance.verdict import Outcome, Verdict, outcome_of
 
 #: What a clause can ask for by the name of a parameter.
 PARTS = frozenset({"bench", "host", "target", "bare", "case", "other_case", "backend", "record"})
 
+
+#: What stands in for the backend under test where a failure of AOT Autograd would be PyTorch's as well.
+AOT_ALONE = Source(name="aot_eager", toolchain="dynamo")
 
 #: After so many timeouts of a backend in a process, its devices get less time, but at least so many seconds.
 _PATIENCE = 5
@@ -84,12 +88,13 @@ class Workshop:
         self.seed = seed
         self.descriptions = descriptions
         self._timeouts: collections.Counter[str] = collections.Counter()
-        self._samples: dict[tuple[str, int], tuple[Call, ...]] = {}
-        self._controls: dict[str, Outcome] = {}
+        self._samples: dict[tuple[str, str, int], tuple[Call, ...]] = {}
+        self._controls: dict[str, tuple[str, Outcome]] = {}
 
-    def case(self, name: str) -> PreparedCase:
-        """A case of the corpus with this run's seed."""
-        return PreparedCase(name, self.seed, case_named(name).methods, lambda: self.calls(name))
+    def case(self, name: str, toolchain: str) -> PreparedCase:
+        """A case of a toolchain's corpus with this run's seed."""
+        methods = case_named(name, toolchain).methods
+        return PreparedCase(name, self.seed, methods, lambda: self.calls(name, toolchain))
 
     def run(self, bench: Bench, function: Callable[..., None], arguments: Callable[[Bench], dict[str, Any]]) -> Result:
         """Run a clause's function on a bench, and, where it fails, in the same cell without a backend.
@@ -102,10 +107,10 @@ class Workshop:
         with comparing(bench.backend.tolerances) as margin:
             outcome = bench.attempt(function, arguments(bench))
         self._timeouts[cell.backend] += outcome.verdict is Verdict.TIMEOUT
-        if outcome.verdict.is_breach and cell.clause.control is Control.SAME_CELL:
-            control = self._control(cell, function, arguments)
+        if outcome.verdict.is_breach and cell.clause.control is not Control.NONE:
+            who, control = self._control(cell, function, arguments)
             if control.verdict is not Verdict.PASS:
-                reason = f"PyTorch without a backend fails here too: {control.message} (with it: {outcome.message})"
+                reason = f"{who} fails here too: {control.message} (with it: {outcome.message})"
                 outcome = Outcome(Verdict.NOT_APPLICABLE, control.phase, reason, outcome.error)
         return Result(cell, outcome, bench.ledger.seconds, bench.record, margin)
 
@@ -119,53 +124,73 @@ class Workshop:
 
     def _control(
         self, cell: Cell, function: Callable[..., None], arguments: Callable[[Bench], dict[str, Any]]
-    ) -> Outcome:
+    ) -> tuple[str, Outcome]:
+        """What the cell comes to without the backend under test: who stood in for it, and the outcome."""
         if cell.id not in self._controls:
-            bench = Bench(self, cell, None)
-            with comparing({}):
-                self._controls[cell.id] = bench.attempt(function, arguments(bench))
+            self._controls[cell.id] = (
+                "PyTorch without a backend",
+                self._without_backend(cell, function, arguments, None),
+            )
+            if cell.clause.control is Control.AOT and self._controls[cell.id][1].verdict is Verdict.PASS:
+                alone = self._without_backend(cell, function, arguments, AOT_ALONE)
+                self._controls[cell.id] = "AOT Autograd without a backend", alone
         return self._controls[cell.id]
 
-    def calls(self, name: str) -> tuple[Call, ...]:
+    def _without_backend(
+        self,
+        cell: Cell,
+        function: Callable[..., None],
+        arguments: Callable[[Bench], dict[str, Any]],
+        stand_in: Source | None,
+    ) -> Outcome:
+        bench = Bench(self, cell, None, stand_in)
+        with comparing({}):
+            return bench.attempt(function, arguments(bench))
+
+    def calls(self, name: str, toolchain: str) -> tuple[Call, ...]:
         """The sample calls of a case, with what eager PyTorch gives for them; computed in a control, once."""
-        if (name, self.seed) not in self._samples:
-            device = TorchScriptDevice("control", lambda: self.pool.fork("torchscript", None, {}), Ledger())
+        key = (toolchain, name, self.seed)
+        if key not in self._samples:
+            device = FACES[toolchain]("control", lambda: self.pool.fork(toolchain, None, {}), Ledger())
             try:
-                rows = device.call("samples", case=name, seed=self.seed)
+                self._samples[key] = device.samples(name, self.seed)
             finally:
                 device.end()
-            self._samples[name, self.seed] = tuple(
-                Call(row["method"], decode(row["inputs"]), decode(row["expected"])) for row in rows
-            )
-        return self._samples[name, self.seed]
+        return self._samples[key]
 
 
 class Bench:
-    """The devices of one cell, with a backend or (``description`` None) without one."""
+    """The devices of one cell, with a backend or (``description`` None) without one.
 
-    def __init__(self, workshop: Workshop, cell: Cell, description: Description | None) -> None:
+    ``stand_in`` is what a control has in place of the backend; plain PyTorch when None.
+    """
+
+    def __init__(
+        self, workshop: Workshop, cell: Cell, description: Description | None, stand_in: Source | None = None
+    ) -> None:
         self._workshop = workshop
         self.cell = cell
         self._description = description
-        self._devices: list[TorchScriptDevice] = []
+        self._source = description.source if description else stand_in
+        self._devices: list[CellDevice] = []
         self.ledger = Ledger()
         self.record = Record()
-        self.case = workshop.case(cell.case) if cell.case else None
+        self.case = self.other_case(cell.case) if cell.case else None
         #: The backend's description; that of the backend under test in a control too.
         self.backend = workshop.descriptions[cell.backend]
-        self.host = self.device("host", cell.host)
-        self.target = self.device("target", cell.target or Availability.FULL)
+        self.host: CellDevice = self.device("host", cell.host)
+        self.target: CellDevice = self.device("target", cell.target or Availability.FULL)
         #: A process in which no backend is loaded.
         self.bare = self._device("bare", None, {})
 
-    def device(self, role: str, state: Availability) -> TorchScriptDevice:
+    def device(self, role: str, state: Availability) -> Any:
         """A fresh device with the backend in a state of availability. Its process starts at the first verb."""
         environment = self._description.environment(state) if self._description else {}
-        return self._device(role, self._description, environment or {})
+        return self._device(role, self._source, environment or {})
 
     def other_case(self, name: str) -> PreparedCase:
         """Another case of the corpus, by name."""
-        return self._workshop.case(name)
+        return self._workshop.case(name, self.cell.clause.toolchain)
 
     def part(self, name: str) -> Any:
         """What a clause's parameter of that name is; one of PARTS."""
@@ -190,18 +215,15 @@ class Bench:
                 device.end()
         return outcome_of(failure, phase)
 
-    def _device(
-        self, role: str, description: Description | None, environment: dict[str, str | None]
-    ) -> TorchScriptDevice:
-        subject = dataclasses.asdict(description.source) if description else None
+    def _device(self, role: str, source: Source | None, environment: dict[str, str | None]) -> CellDevice:
+        subject = dataclasses.asdict(source) if source else None
         toolchain = self.cell.clause.toolchain
 
         def start() -> Child:
-            limits = self._workshop.limits(self.cell.backend) if description else None
+            limits = self._workshop.limits(self.cell.backend) if source and self._description else None
             return self._workshop.pool.fork(toolchain, subject, environment, limits)
 
-        device = TorchScriptDevice(role, start, self.ledger)
-        if self.case is not None:
-            device.bind(self.case, self.cell.runtime)
+        device = FACES[toolchain](role, start, self.ledger)
+        device.runtime = self.cell.runtime
         self._devices.append(device)
         return device

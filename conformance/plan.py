@@ -71,7 +71,7 @@ def cells_of(clause: Clause, description: Description) -> list[Cell]:
     """The cells of one clause for one backend. A clause that cannot be tried still has a cell, which says why."""
     if clause.toolchain != description.toolchain:
         return []
-    cases = [case_named(name) for name in clause.cases] or list(corpus())
+    cases = [case_named(name, clause.toolchain) for name in clause.cases] or list(corpus(clause.toolchain))
     if clause.speaks_of == "unsupported":
         cases = [case for case in cases if description.lacks(case.features)]
         if not cases:
@@ -96,7 +96,8 @@ def _cell(
     not_applicable: str = "",
 ) -> Cell:
     decided, why = None, not_applicable
-    lacking = description.lacks(case.features) if case and clause.speaks_of == "supported" else {}
+    needed = clause.needs | (case.features if case and clause.speaks_of == "supported" else frozenset())
+    lacking = description.lacks(needed)
     if not_applicable:
         decided = Verdict.NOT_APPLICABLE
     elif lacking:

@@ -23,7 +23,6 @@ from conformance.catalogue import (
     SelectionError,
     examine,
     known_saboteurs,
-    select,
 )
 from conformance.contract import Clause, shipped_clauses, suite_function
 from conformance.devices import Limits, ZygotePool
@@ -31,6 +30,7 @@ from conformance.plan import Cell, cells_of
 from conformance.privacy import without_paths
 from conformance.quiet import ignore_missing_numpy
 from conformance.score import identity
+from conformance.selection import select
 from conformance.verdict import Verdict
 
 FORMAT = "torch-conformance-selftest/1"

@@ -36,3 +36,14 @@ def encode(value: Any) -> bytes:
 def decode(data: bytes) -> Any:
     """The value that :func:`encode` was given. Loads data only (``weights_only``): nothing is executed."""
     return torch.load(io.BytesIO(data), weights_only=True)
+
+
+def tensors_in(value: Any) -> list[torch.Tensor]:
+    """Every tensor of a value, containers included, in order."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, tuple | list):
+        return [tensor for item in value for tensor in tensors_in(item)]
+    if isinstance(value, dict):
+        return tensors_in(list(value.values()))
+    return []

@@ -7,7 +7,7 @@ import shutil
 import textwrap
 
 from conformance.cli._common import Commands, refuse
-from conformance.contract import Clause, shipped_clauses
+from conformance.contract import ORDINARY_RUNTIME, Clause, shipped_clauses
 
 
 def add(commands: Commands) -> None:
@@ -16,6 +16,7 @@ def add(commands: Commands) -> None:
     listing.set_defaults(run=_list)
     clauses = commands.add_parser("clauses", help="the clauses of the contract, one a line")
     clauses.add_argument("--suite", help="only those of one suite")
+    clauses.add_argument("--toolchain", choices=sorted(ORDINARY_RUNTIME), help="only those of one toolchain")
     clauses.set_defaults(run=_list_clauses)
     explain = commands.add_parser("explain", help="one clause in full")
     explain.add_argument("clause", help="its id, such as lowering.outputs")
@@ -32,15 +33,17 @@ def _list_clauses(options: argparse.Namespace) -> int:
     suite: str | None = options.suite
     from tabulate import tabulate
 
-    clauses = shipped_clauses()
+    clauses = [each for each in shipped_clauses() if options.toolchain in (None, each.toolchain)]
     suites = list(dict.fromkeys(each.suite for each in clauses))
     if suite is not None and suite not in suites:
         return refuse(f"there is no suite {suite!r}; the suites are {', '.join(suites)}")
-    rows = [(each.id, each.level.value, _statement(each)) for each in clauses if suite in (None, each.suite)]
-    taken = max(len(row[0]) for row in rows) + 10 + 4
+    rows = [
+        (each.id, each.toolchain, each.level.value, _statement(each)) for each in clauses if suite in (None, each.suite)
+    ]
+    taken = max(len(row[0]) for row in rows) + 11 + 10 + 6
     width = max(30, shutil.get_terminal_size().columns - taken)
-    body = [(name, level, textwrap.fill(text, width)) for name, level, text in rows]
-    print(tabulate(body, headers=["clause", "level", "statement"], tablefmt="simple"))
+    body = [(*head, textwrap.fill(text, width)) for *head, text in rows]
+    print(tabulate(body, headers=["clause", "toolchain", "level", "statement"], tablefmt="simple"))
     return 0
 
 
@@ -66,6 +69,7 @@ def _explain(options: argparse.Namespace) -> int:
         "runtimes": ", ".join(clause.runtimes),
         "host states": ", ".join(state.value for state in clause.hosts),
         "target states": ", ".join(state.value for state in clause.targets) or "the host alone",
+        "needs": ", ".join(sorted(feature.name for feature in clause.needs)) or "nothing but what each case needs",
         "control": clause.control.value,
     }
     for name, value in facts.items():

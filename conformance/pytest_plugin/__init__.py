@@ -32,6 +32,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="PATH",
         help="a shared library that registers TorchScript backends, for which no plugin is needed",
     )
+    group.addoption(
+        "--conformance-compile-options",
+        action="append",
+        default=[],
+        metavar="JSON",
+        help="a JSON object for torch.compile(options=...); each (repeatable) is an entry of its own in the reports",
+    )
     group.addoption("--list-backends", action="store_true", help="show the backends that can be certified, and exit")
     group.addoption(
         "--conformance-report",

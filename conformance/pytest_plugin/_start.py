@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import random
 import time
 import uuid
@@ -11,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from conformance.catalogue import Candidate, Description, SelectionError, select
-from conformance.contract import Level, suites_path
+from conformance.catalogue import Candidate, Description, SelectionError
+from conformance.contract import Level, levels_of, suites_path
 from conformance.devices import Limits, ZygotePool
 from conformance.errors import HarnessError
 from conformance.expectations import Expectations, ExpectationsError
 from conformance.quiet import NUMPY_IS_MISSING, ignore_missing_numpy
+from conformance.selection import select
 
 _GIB = 2**30
 
@@ -44,6 +46,7 @@ def start(config: pytest.Config) -> None:
             "\n".join(f"the backend {each.source.name!r} cannot be used here: {each.problem}" for each in unusable)
         )
     descriptions = [candidate.description for candidate in chosen if candidate.description is not None]
+    _check_level(config, descriptions)
     _choose_suites(config)
     _register_reporter(config, seed, descriptions, expectations)
     _register_runner(config, pool, seed, descriptions, expectations)
@@ -83,10 +86,37 @@ def _expectations(config: pytest.Config) -> Expectations:
         raise pytest.UsageError(str(error)) from error
 
 
+def _compile_options(config: pytest.Config) -> list[dict[str, Any]]:
+    found = []
+    for text in config.option.conformance_compile_options:
+        try:
+            options = json.loads(text)
+        except ValueError as error:
+            raise pytest.UsageError(f"--conformance-compile-options takes a JSON object: {error}: {text!r}") from None
+        if not isinstance(options, dict):
+            raise pytest.UsageError(
+                f"--conformance-compile-options takes a JSON object such as '{{\"name\": true}}', found {text!r}"
+            )
+        found.append(options)
+    return found
+
+
+def _check_level(config: pytest.Config, descriptions: list[Description]) -> None:
+    level = config.option.conformance_level
+    for each in descriptions:
+        known = [known.value for known in levels_of(each.toolchain)]
+        if level and level not in known:
+            raise pytest.UsageError(
+                f"--conformance-level={level}: backends of the toolchain {each.toolchain}, such as "
+                f"{each.source.name!r}, have the levels {', '.join(known)}"
+            )
+
+
 def _select(config: pytest.Config, pool: ZygotePool) -> list[Candidate]:
     library = config.option.conformance_library
     try:
-        return select(config.option.conformance_backend, Path(library) if library else None, pool)
+        chosen = config.option.conformance_backend
+        return select(chosen, Path(library) if library else None, pool, _compile_options(config))
     except (SelectionError, HarnessError) as error:
         pool.close()
         raise pytest.UsageError(str(error)) from error

@@ -124,6 +124,7 @@ def _backend(description: Description) -> dict[str, Any]:
         "toolchain": description.toolchain,
         "distribution": description.source.distribution,
         "version": description.source.version,
+        "options": description.options,
         "files": list(description.files),
         "features": {"missing": dict(sorted(description.missing_features.items()))},
         "tolerances": {name: list(pair) for name, pair in description.tolerances.items()},

@@ -6,8 +6,10 @@ import dataclasses
 from typing import Any
 
 from conformance.cases import Call
-from conformance.devices import Device
+from conformance.toolchains.cell import CellDevice, PreparedCase
 from conformance.values import decode, encode
+
+__all__ = ["Ability", "Artifact", "Module", "PreparedCase", "TorchScriptDevice"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -28,13 +30,8 @@ class Artifact:
     runtime: str
 
 
-class TorchScriptDevice(Device):
-    """A device for one cell: it knows the cell's case, seed and runtime."""
-
-    def bind(self, case: PreparedCase, runtime: str) -> TorchScriptDevice:
-        self._case = case
-        self.runtime = runtime
-        return self
+class TorchScriptDevice(CellDevice):
+    """A device that speaks TorchScript."""
 
     # Making modules.
 
@@ -266,27 +263,3 @@ class Ability:
     def state(self) -> str:
         """As availability states are written: compile/execute, "yes" or "no" each."""
         return "/".join("yes" if error is None else "no" for error in (self.compile_error, self.execute_error))
-
-
-class PreparedCase:
-    """A case with the cell's seed, and what eager PyTorch gives for its samples (computed at first use)."""
-
-    def __init__(self, name: str, seed: int, methods: tuple[str, ...], samples: Any) -> None:
-        self.name = name
-        self.seed = seed
-        self.methods = methods
-        self._samples = samples
-
-    @property
-    def calls(self) -> tuple[Call, ...]:
-        """Every sample call of every method, with the result of eager PyTorch."""
-        calls: tuple[Call, ...] = self._samples()
-        return calls
-
-    @property
-    def call(self) -> Call:
-        """The first of them."""
-        return self.calls[0]
-
-    def calls_of(self, method: str) -> tuple[Call, ...]:
-        return tuple(call for call in self.calls if call.method == method)

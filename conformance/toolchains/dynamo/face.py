@@ -1,0 +1,168 @@
+"""What a clause sees of a device for a torch.compile backend: a method for each verb, typed, on plain values."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from conformance.cases import Call
+from conformance.toolchains.cell import CellDevice, PreparedCase
+from conformance.values import decode, encode, tensors_in
+
+__all__ = ["Counts", "DynamoDevice", "Model", "Observation", "PreparedCase"]
+
+#: Pairs (argument, dimension) that ``torch._dynamo.mark_dynamic`` is called for.
+Marks = tuple[tuple[int, int], ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Model:
+    """A model that a device holds, compiled or not."""
+
+    number: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Observation:
+    """One call: what it returned, what it left its arguments as, and which tensors among these it has written to."""
+
+    result: Any
+    arguments: tuple[Any, ...]
+    written: tuple[bool, ...]
+
+    @classmethod
+    def of(cls, row: dict[str, Any]) -> Observation:
+        """From what a verb answers."""
+        result, arguments = decode(row["result"])
+        return cls(result, arguments, tuple(row["written"]))
+
+    @property
+    def shared(self) -> dict[str, list[str]]:
+        """Which tensors lie in one memory: name of a result or argument → the names of the others."""
+        named = [(f"result {index}", tensor) for index, tensor in enumerate(tensors_in(self.result))]
+        named += [(f"argument {index}", tensor) for index, tensor in enumerate(tensors_in(self.arguments))]
+        memory = {name: tensor.untyped_storage().data_ptr() for name, tensor in named if tensor.numel()}
+        return {
+            name: [other for other in memory if other != name and memory[other] == place]
+            for name, place in memory.items()
+        }
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Counts:
+    """How often the backend was given a graph, how often its code was called, and what it did that it must not."""
+
+    lowerings: int
+    runs: int
+    findings: list[str]
+
+
+class DynamoDevice(CellDevice):
+    """A device for a torch.compile backend."""
+
+    @staticmethod
+    def _call_of(row: dict[str, Any]) -> Call:
+        seen = Observation.of(row)
+        return Call(row["method"], decode(row["inputs"]), seen.result, seen)
+
+    # Making models.
+
+    def build(self, case: PreparedCase, variant: int = 0) -> Model:
+        """The case's model as it is; another ``variant`` has other weights."""
+        return Model(self.call("build", case=case.name, seed=case.seed + variant))
+
+    def compile(self, model: Model | PreparedCase, *, by_name: bool = False, dynamic: bool | None = None) -> Model:
+        """Hand a model, or a case's, to torch.compile; nothing is lowered yet."""
+        if isinstance(model, PreparedCase):
+            model = self.build(model)
+        return Model(self.call("compile", phase="lower", model=model.number, by_name=by_name, dynamic=dynamic))
+
+    def lower(
+        self,
+        model: Model | PreparedCase,
+        inputs: tuple[Any, ...] | None = None,
+        *,
+        dynamic: bool | None = None,
+        marks: Marks = (),
+    ) -> Model:
+        """Compile a model and call it up to where compiled code would run: what goes wrong then is lowering's.
+
+        ``inputs`` are those of the case's first call when None.
+        """
+        if inputs is None:
+            assert isinstance(model, PreparedCase)
+            inputs = model.call.inputs
+        compiled = self.compile(model, dynamic=dynamic)
+        self.call("lower", model=compiled.number, inputs=encode(inputs), marks=[list(mark) for mark in marks])
+        return compiled
+
+    def reset(self) -> None:
+        """Let Dynamo forget what it has compiled."""
+        self.call("reset")
+
+    def forget(self, model: Model) -> None:
+        """Destroy one model."""
+        self.call("forget", phase="release", model=model.number)
+
+    def disturb(self, model: Model, how: str) -> None:
+        """Change a model's parameters and buffers: "in place", "replaced" or "loaded"."""
+        self.call("disturb", phase="build", model=model.number, how=how)
+
+    # Calling them.
+
+    def run(self, model: Model, inputs: tuple[Any, ...], *, stance: str = "default", marks: Marks = ()) -> Observation:
+        """Call a model with fresh copies of ``inputs``."""
+        return self.run_often(model, inputs, 1, stance=stance, marks=marks)[0]
+
+    def run_often(
+        self,
+        model: Model,
+        inputs: tuple[Any, ...],
+        repeat: int,
+        *,
+        stance: str = "default",
+        marks: Marks = (),
+    ) -> list[Observation]:
+        """Call a model so many times."""
+        rows = self.call(
+            "run",
+            model=model.number,
+            inputs=encode(inputs),
+            repeat=repeat,
+            stance=stance,
+            marks=[list(mark) for mark in marks],
+        )
+        return [Observation.of(row) for row in rows]
+
+    def run_keeping(self, model: Model, calls: tuple[Call, ...]) -> list[Any]:
+        """Make the calls; the results, looked at after the last one."""
+        inputs = [encode(call.inputs) for call in calls]
+        return [decode(data) for data in self.call("run_keeping", phase="run", model=model.number, inputs=inputs)]
+
+    # Looking.
+
+    def counts(self, model: Model) -> Counts:
+        """What was seen between Dynamo and the backend."""
+        return Counts(**self.call("counts", phase="inspect", model=model.number))
+
+    def state_of(self, model: Model) -> dict[str, Any]:
+        """A model's parameters and buffers."""
+        state: dict[str, Any] = decode(self.call("state_of", phase="inspect", model=model.number))
+        return state
+
+    def operators_run(self, model: Model, inputs: tuple[Any, ...]) -> list[str]:
+        """The operators that PyTorch itself executes in one call, each time that it does."""
+        names: list[str] = self.call("operators_run", phase="run", model=model.number, inputs=encode(inputs))
+        return names
+
+    def effort(self, model: Model, inputs: tuple[Any, ...], calls: int) -> list[dict[str, float]]:
+        """What each of so many calls costs."""
+        rows: list[dict[str, float]] = self.call(
+            "effort", phase="run", model=model.number, inputs=encode(inputs), calls=calls
+        )
+        return rows
+
+    def tracing_done(self, model: Model, inputs: tuple[Any, ...]) -> list[str]:
+        """What of a compiler's work happens in one call."""
+        seen: list[str] = self.call("tracing_done", phase="run", model=model.number, inputs=encode(inputs))
+        return seen
