@@ -376,3 +376,51 @@ class Sizes(torch.nn.Module):
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         return torch.relu(x - y) * x.size(0) - y.sum(0)
+
+
+@functools.cache
+def twisted() -> Any:
+    """An operator that no backend has heard of, whose backward asks for the size. Defined where a model needs it."""
+
+    @torch.library.custom_op("conformance::twisted", mutates_args=())
+    def operator(x: Tensor) -> Tensor:
+        return x * 3 - 1
+
+    def backward(context: Any, gradient: Tensor) -> Tensor:
+        return gradient * 3 if gradient.size(0) > 8 else gradient * 3.0 + 0.0 * gradient.size(0) + 1
+
+    operator.register_fake(torch.empty_like)
+    operator.register_autograd(backward)
+    return operator
+
+
+@case("custom_operator", f.custom_operators, samples=pairs(3))
+class CustomOperator(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.operator = twisted()
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return torch.relu(self.operator(x * 2)) - y
+
+
+@case(
+    "sized_backward",
+    f.custom_operators,
+    f.training,
+    samples=lambda make: {"forward": [(make.floats(size, 4), make.floats(size, 4)) for size in (12, 15, 5, 9)]},
+)
+class SizedBackward(CustomOperator):
+    """A large size has another backward than a small one, which only the backward itself asks about."""
+
+
+@case(
+    "nonzero",
+    f.unbacked_sizes,
+    samples=lambda make: {"forward": [(make.floats(8) + shift, make.floats(8)) for shift in (0.0, 1.5, -1.5)]},
+)
+class Nonzero(torch.nn.Module):
+    """A different number of elements in each sample."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return torch.relu(y)[torch.nonzero(x > 0)] * 2 - 1

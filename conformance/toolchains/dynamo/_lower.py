@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -12,6 +12,9 @@ from conformance.cases import case_named
 from conformance.toolchains import Subject
 from conformance.toolchains.dynamo._session import Model, Session, verb
 from conformance.values import decode, encode, tensors_in
+
+#: Pairs (argument, dimension) that are marked dynamic.
+Marks = Sequence[Sequence[int]]
 
 
 @verb
@@ -28,14 +31,31 @@ def samples(session: Session, case: str, seed: int) -> list[dict[str, Any]]:
     return calls
 
 
-def observe(function: Callable[..., Any], inputs: bytes) -> dict[str, Any]:
+def observe(function: Callable[..., Any], inputs: bytes, arranged: str = "", marks: Marks = ()) -> dict[str, Any]:
     """Call a function with fresh copies of encoded ``inputs``: what it returned and left its arguments as, encoded
     together so that shared memory shows, and which tensors among the arguments it has written to."""
-    arguments = decode(inputs)
+    arguments = arrange(decode(inputs), arranged, marks)
     versions = [tensor._version for tensor in tensors_in(arguments)]
     result = function(*arguments)
     written = [tensor._version != version for tensor, version in zip(tensors_in(arguments), versions, strict=True)]
     return {"result": encode((result, arguments)), "written": written}
+
+
+def arrange(arguments: tuple[Any, ...], arranged: str, marks: Marks) -> tuple[Any, ...]:
+    """Arguments as a caller may have them: "tied" (the second is the first), "overlapping" (both are parts of the
+    first, one row apart), "derived" (results of a computation that wants gradients); with dimensions marked dynamic."""
+    first, *others = arguments
+    if arranged == "tied":
+        arguments = (first, first, *others[1:])
+    elif arranged == "overlapping":
+        arguments = (first[:-1], first[1:], *others[1:])
+    elif arranged == "derived":
+        arguments = tuple(each.requires_grad_() * 1 for each in arguments)
+    elif arranged:
+        raise AssertionError(f"unknown arrangement {arranged!r}")
+    for argument, dimension in marks:
+        torch._dynamo.mark_dynamic(arguments[argument], dimension)
+    return arguments
 
 
 @verb
@@ -63,14 +83,10 @@ def compile(session: Session, model: int, by_name: bool = False, dynamic: bool |
 
 
 @verb
-def lower(session: Session, model: int, inputs: bytes, marks: list[list[int]] | None = None) -> None:
-    """Call a compiled model up to where its first compiled code would run, and no further.
-
-    ``marks`` are pairs (argument, dimension) that are marked dynamic.
-    """
+def lower(session: Session, model: int, inputs: bytes, arranged: str = "", marks: Marks = ()) -> None:
+    """Call a compiled model up to where its first compiled code would run, and no further."""
     compiled = session.get(model)
-    arguments = decode(inputs)
-    _mark(arguments, marks or [])
+    arguments = arrange(decode(inputs), arranged, marks)
     with Subject(), compiled.watch.only_lowering():
         compiled.function(*arguments)
 
@@ -82,29 +98,57 @@ def run(
     inputs: bytes,
     repeat: int = 1,
     stance: str = "default",
-    marks: list[list[int]] | None = None,
+    arranged: str = "",
+    marks: Marks = (),
 ) -> list[dict[str, Any]]:
     """Call a model, compiled or not, and observe it, ``repeat`` times."""
-    called = session.get(model)
-
-    def marked(*arguments: Any) -> Any:
-        _mark(arguments, marks)
-        return called.function(*arguments)
-
+    function = session.get(model).function
     with Subject(), torch.compiler.set_stance(stance):
-        return [observe(marked if marks else called.function, inputs) for _ in range(repeat)]
+        return [observe(function, inputs, arranged, marks) for _ in range(repeat)]
 
 
-def _mark(arguments: Any, marks: Any) -> None:
-    for argument, dimension in marks:
-        torch._dynamo.mark_dynamic(arguments[argument], dimension)
+@verb
+def gradients(session: Session, model: int, inputs: bytes, marks: Marks = ()) -> bytes:
+    """Call a model with inputs that require grad, and go back from its result: ``(result, gradients)``, encoded."""
+    function = session.get(model).function
+    with Subject():
+        leaves = tuple(each.requires_grad_() for each in decode(inputs))
+        result = function(*arrange(leaves, "", marks))
+        weights = torch.arange(1.0, result.numel() + 1).reshape(result.shape)
+        return encode((result.detach(), torch.autograd.grad((result * weights).sum(), leaves)))
+
+
+@verb
+def run_at_sizes(session: Session, model: int, sizes: list[int]) -> list[int]:
+    """Call a compiled model of two matrices with so many rows each; the sizes at which it differs from the model."""
+    compiled = session.get(model)
+    make = torch.Generator().manual_seed(0)
+    wrong = []
+    with Subject():
+        for size in sizes:
+            inputs = [torch.randn(size, 4, generator=make) for _ in range(2)]
+            if not torch.allclose(compiled.function(*inputs), compiled.module(*inputs), rtol=1e-4, atol=1e-4):
+                wrong.append(size)
+    return wrong
+
+
+@verb
+def configure(session: Session, **settings: Any) -> None:
+    """Change settings of ``torch._dynamo.config``, as a user would, for the rest of the process."""
+    for name, value in settings.items():
+        setattr(torch._dynamo.config, name, value)
 
 
 @verb
 def counts(session: Session, model: int) -> dict[str, Any]:
     """How often the backend was asked to lower and its code was called, and what it did that it must not."""
     watch = session.get(model).watch
-    return {"lowerings": watch.lowerings, "runs": watch.runs, "findings": list(dict.fromkeys(watch.findings))}
+    return {
+        "lowerings": watch.lowerings,
+        "runs": watch.runs,
+        "malformed": watch.malformed,
+        "disturbed": watch.disturbed,
+    }
 
 
 @verb

@@ -50,11 +50,13 @@ class Observation:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Counts:
-    """How often the backend was given a graph, how often its code was called, and what it did that it must not."""
+    """How often the backend was given a graph, and how often its code was called; a sentence for each result that was
+    not what the graph has, and for what lowering changed of what surrounds it."""
 
     lowerings: int
     runs: int
-    findings: list[str]
+    malformed: list[str]
+    disturbed: list[str]
 
 
 class DynamoDevice(CellDevice):
@@ -82,23 +84,27 @@ class DynamoDevice(CellDevice):
         model: Model | PreparedCase,
         inputs: tuple[Any, ...] | None = None,
         *,
-        dynamic: bool | None = None,
+        arranged: str = "",
         marks: Marks = (),
     ) -> Model:
         """Compile a model and call it up to where compiled code would run: what goes wrong then is lowering's.
 
-        ``inputs`` are those of the case's first call when None.
+        ``inputs`` are those of the case's first call when None; the other arguments are those of :meth:`run`.
         """
         if inputs is None:
             assert isinstance(model, PreparedCase)
             inputs = model.call.inputs
-        compiled = self.compile(model, dynamic=dynamic)
-        self.call("lower", model=compiled.number, inputs=encode(inputs), marks=[list(mark) for mark in marks])
+        compiled = self.compile(model)
+        self.call("lower", model=compiled.number, inputs=encode(inputs), arranged=arranged, marks=_plain(marks))
         return compiled
 
     def reset(self) -> None:
         """Let Dynamo forget what it has compiled."""
         self.call("reset")
+
+    def configure(self, **settings: Any) -> None:
+        """Change settings of ``torch._dynamo.config``."""
+        self.call("configure", **settings)
 
     def forget(self, model: Model) -> None:
         """Destroy one model."""
@@ -110,9 +116,21 @@ class DynamoDevice(CellDevice):
 
     # Calling them.
 
-    def run(self, model: Model, inputs: tuple[Any, ...], *, stance: str = "default", marks: Marks = ()) -> Observation:
-        """Call a model with fresh copies of ``inputs``."""
-        return self.run_often(model, inputs, 1, stance=stance, marks=marks)[0]
+    def run(
+        self,
+        model: Model,
+        inputs: tuple[Any, ...],
+        *,
+        stance: str = "default",
+        arranged: str = "",
+        marks: Marks = (),
+    ) -> Observation:
+        """Call a model with fresh copies of ``inputs``.
+
+        ``arranged``: "" (as they are), "tied" (the second is the first), "overlapping" (both are parts of the first),
+        "derived" (they are results of a computation that wants gradients).
+        """
+        return self.run_often(model, inputs, 1, stance=stance, arranged=arranged, marks=marks)[0]
 
     def run_often(
         self,
@@ -121,6 +139,7 @@ class DynamoDevice(CellDevice):
         repeat: int,
         *,
         stance: str = "default",
+        arranged: str = "",
         marks: Marks = (),
     ) -> list[Observation]:
         """Call a model so many times."""
@@ -130,9 +149,22 @@ class DynamoDevice(CellDevice):
             inputs=encode(inputs),
             repeat=repeat,
             stance=stance,
-            marks=[list(mark) for mark in marks],
+            arranged=arranged,
+            marks=_plain(marks),
         )
         return [Observation.of(row) for row in rows]
+
+    def gradients(self, model: Model, inputs: tuple[Any, ...], marks: Marks = ()) -> tuple[Any, Any]:
+        """Call a model and go back: the result, and the gradients of ``inputs``."""
+        found: tuple[Any, Any] = decode(
+            self.call("gradients", phase="run", model=model.number, inputs=encode(inputs), marks=_plain(marks))
+        )
+        return found
+
+    def run_at_sizes(self, model: Model, sizes: list[int]) -> list[int]:
+        """Call a model of two matrices with so many rows; the sizes at which the result is wrong."""
+        wrong: list[int] = self.call("run_at_sizes", phase="run", model=model.number, sizes=sizes)
+        return wrong
 
     def run_keeping(self, model: Model, calls: tuple[Call, ...]) -> list[Any]:
         """Make the calls; the results, looked at after the last one."""
@@ -166,3 +198,7 @@ class DynamoDevice(CellDevice):
         """What of a compiler's work happens in one call."""
         seen: list[str] = self.call("tracing_done", phase="run", model=model.number, inputs=encode(inputs))
         return seen
+
+
+def _plain(marks: Marks) -> list[list[int]]:
+    return [list(mark) for mark in marks]

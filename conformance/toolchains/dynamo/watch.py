@@ -28,18 +28,18 @@ class Watch:
         #: How often the backend was given a graph, and how often what it made of one was called.
         self.lowerings = 0
         self.runs = 0
-        #: Sentences about what a backend must not do.
-        self.findings: list[str] = []
+        #: Sentences about results that are not what the graph has, and about what lowering did to what surrounds it.
+        self.malformed: list[str] = []
+        self.disturbed: list[str] = []
 
     def __call__(self, graph: Any, example_inputs: Sequence[Any], **kwargs: Any) -> Callable[..., Any]:
         self.lowerings += 1
         before = _Surroundings()
         compiled: Callable[..., Any] = self._inner(graph, example_inputs, **kwargs)
-        self.findings += before.disturbed(example_inputs)
+        self.disturbed += before.disturbed(example_inputs)
         outputs = len(graph.graph.output_node().args[0])
         if not callable(compiled):
-            self.findings.append(f"the backend returned {type(compiled).__name__}, which cannot be called")
-            raise TypeError(self.findings[-1])
+            raise TypeError(f"the backend returned {type(compiled).__name__}, which cannot be called")
 
         @functools.wraps(compiled, updated=())
         def counted(*arguments: Any) -> Any:
@@ -66,9 +66,9 @@ class Watch:
 
     def _look_at(self, result: Any, outputs: int) -> None:
         if not isinstance(result, tuple | list):
-            self.findings.append(f"compiled code returned {type(result).__name__} instead of a tuple of {outputs}")
+            self.malformed.append(f"compiled code returned {type(result).__name__} instead of a tuple of {outputs}")
         elif len(result) != outputs:
-            self.findings.append(f"compiled code returned {len(result)} values, where the graph has {outputs}")
+            self.malformed.append(f"compiled code returned {len(result)} values, where the graph has {outputs}")
 
 
 class _Surroundings:
