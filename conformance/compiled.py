@@ -10,14 +10,12 @@ from conformance.assertions import check
 from conformance.cases import case_named
 from conformance.comparison import assert_close
 from conformance.errors import ConformanceFailure, SubjectError
-from conformance.toolchains.dynamo.face import Counts, DynamoDevice, Observation, PreparedCase
+from conformance.toolchains.dynamo.face import COMPILER_FAILED, Counts, DynamoDevice, Observation, PreparedCase
 from conformance.values import tensors_in
 
-COMPILER_FAILED = "torch._dynamo.exc.BackendCompilerFailed"
 CONSTRAINT_VIOLATED = "torch.fx.experimental.symbolic_shapes.ConstraintViolationError"
 
 __all__ = [
-    "COMPILER_FAILED",
     "CONSTRAINT_VIOLATED",
     "assert_clean_refusal",
     "assert_counts",

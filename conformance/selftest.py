@@ -34,8 +34,8 @@ from conformance.selection import select
 from conformance.verdict import Verdict
 
 FORMAT = "torch-conformance-selftest/1"
-#: The conforming backends, which must pass everything.
-CONTROLS = ("reference", "python_control")
+#: The conforming backends of each toolchain, which must pass everything.
+CONTROLS = ("reference", "python_control", "dynamo_control", "aot_eager")
 #: Seconds for a verb: hangs are part of the test, and each costs this long.
 LIMITS = Limits(seconds=6.0)
 #: Cells of a control that one task runs.

@@ -6,10 +6,14 @@ import dataclasses
 from typing import Any
 
 from conformance.cases import Call
+from conformance.errors import SubjectError
 from conformance.toolchains.cell import CellDevice, PreparedCase
 from conformance.values import decode, encode, tensors_in
 
-__all__ = ["Counts", "DynamoDevice", "Model", "Observation", "PreparedCase"]
+#: What Dynamo raises when a backend raises.
+COMPILER_FAILED = "torch._dynamo.exc.BackendCompilerFailed"
+
+__all__ = ["COMPILER_FAILED", "Counts", "DynamoDevice", "Model", "Observation", "PreparedCase"]
 
 #: Pairs (argument, dimension) that ``torch._dynamo.mark_dynamic`` is called for.
 Marks = tuple[tuple[int, int], ...]
@@ -61,6 +65,15 @@ class Counts:
 
 class DynamoDevice(CellDevice):
     """A device for a torch.compile backend."""
+
+    def call(self, verb: str, /, phase: str | None = None, seconds: float | None = None, **arguments: Any) -> Any:
+        """Ask for a verb. What Dynamo reports as a backend's failure to lower is filed so, whatever call it came in."""
+        try:
+            return super().call(verb, phase, seconds, **arguments)
+        except SubjectError as error:
+            if error.is_a(COMPILER_FAILED):
+                error.phase = "lower"
+            raise
 
     @staticmethod
     def _call_of(row: dict[str, Any]) -> Call:

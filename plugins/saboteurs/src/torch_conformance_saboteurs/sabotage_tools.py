@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from conformance import backend as authors
 from conformance.saboteur import Saboteur
-from torch_conformance_saboteurs.backends import PythonControl
 from torch_conformance_saboteurs.control import Handle, PythonBackend, Record
 from torch_conformance_saboteurs.graphs import nodes_of
 
-Backend = TypeVar("Backend", bound=type[PythonControl])
+Backend = TypeVar("Backend", bound=type[authors.Backend])
 
 
 class Listing:
@@ -32,7 +32,8 @@ class Listing:
         """
 
         def add(backend: Backend) -> Backend:
-            text = backend.__dict__.get("__doc__") or backend.implementation.__dict__.get("__doc__")
+            implementation = getattr(backend, "implementation", type)
+            text = backend.__dict__.get("__doc__") or implementation.__dict__.get("__doc__")
             if not text:
                 raise ValueError(f"{backend.__qualname__} does not say in a docstring what is wrong with it")
             sabotage = " ".join(inspect.cleandoc(text).split())
