@@ -98,6 +98,13 @@ class _Surroundings:
             if self._fake_mode is not None and self._fake_mode.shape_env is not self._shape_env:
                 found.append("lowering put another ShapeEnv into Dynamo's fake mode")
         for symbol, sources in self._sources().items():
-            if symbol not in self._symbols and all(isinstance(source, ConstantSource) for source in sources):
+            if symbol not in self._symbols and not any(map(_of_an_input, sources)):
                 found.append(f"lowering added the symbol {symbol} to Dynamo's ShapeEnv, which no input explains")
         return found
+
+
+def _of_an_input(source: Any) -> bool:
+    """Whether a symbol's source leads to something that Dynamo can look at when it checks guards."""
+    while (base := getattr(source, "base", None)) is not None:
+        source = base
+    return not isinstance(source, ConstantSource)
