@@ -18,8 +18,13 @@ DYNAMO = "dynamo"
 ROWS = ((0, 0), (1, 0))
 
 
-@clause("guards.one-shape-env", source=SOURCE, level=Level.CORE, toolchain=DYNAMO,
-        cases=("chain", "parameters", "sizes", "scalars"))  # fmt: skip
+@clause(
+    "guards.one-shape-env",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("chain", "parameters", "sizes", "scalars"),
+)
 def test_one_shape_env(host, case):
     """Dynamo's fake mode and its ShapeEnv are the only ones: lowering replaces neither, and adds no symbol that no
     input explains, for which no guard could be made."""
@@ -30,8 +35,14 @@ def test_one_shape_env(host, case):
     check(not counts.disturbed, f"{case.name}: {'; '.join(dict.fromkeys(counts.disturbed))}")
 
 
-@clause("guards.dynamic-sizes", source=SOURCE, level=Level.CORE, toolchain=DYNAMO,
-        cases=("sizes",), needs=(features.dynamic_shapes,))  # fmt: skip
+@clause(
+    "guards.dynamic-sizes",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("sizes",),
+    needs=(features.dynamic_shapes,),
+)
 def test_dynamic_sizes(host, case):
     """One lowering for dimensions that are marked dynamic serves every size from two up."""
     lowered = host.lower(case, marks=ROWS)
@@ -41,8 +52,14 @@ def test_dynamic_sizes(host, case):
     assert_counts(host.counts(lowered), case.name, lowerings=1, least_runs=len(case.calls))
 
 
-@clause("guards.automatic", source=SOURCE, level=Level.CORE, toolchain=DYNAMO,
-        cases=("sizes",), needs=(features.dynamic_shapes,))  # fmt: skip
+@clause(
+    "guards.automatic",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("sizes",),
+    needs=(features.dynamic_shapes,),
+)
 def test_automatic(host, case):
     """Unmarked, the second size is lowered for with symbolic sizes, and those that follow need no other lowering."""
     compiled = host.compile(case)
@@ -51,8 +68,14 @@ def test_automatic(host, case):
     assert_counts(host.counts(compiled), f"{len(case.calls)} sizes", lowerings=2, least_runs=len(case.calls))
 
 
-@clause("guards.sizes-zero-and-one", source=SOURCE, level=Level.CORE, toolchain=DYNAMO,
-        cases=("sizes",), needs=(features.dynamic_shapes, features.empty))  # fmt: skip
+@clause(
+    "guards.sizes-zero-and-one",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("sizes",),
+    needs=(features.dynamic_shapes, features.empty),
+)
 def test_sizes_zero_and_one(host, bare, case):
     """Sizes 0 and 1, of which symbolic sizes say nothing, are lowered for by themselves, and are right."""
     lowered, original = host.lower(case, marks=ROWS), bare.build(case)
@@ -63,8 +86,14 @@ def test_sizes_zero_and_one(host, bare, case):
         assert_close(host.run(lowered, inputs).result, expected, f"{case.name} of {rows} rows")
 
 
-@clause("guards.many-sizes", source=SOURCE, level=Level.CORE, toolchain=DYNAMO,
-        cases=("sizes",), needs=(features.dynamic_shapes,))  # fmt: skip
+@clause(
+    "guards.many-sizes",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("sizes",),
+    needs=(features.dynamic_shapes,),
+)
 def test_many_sizes(host, case):
     """Hundreds of sizes are served by what was lowered for the first of them."""
     lowered = host.lower(case, marks=ROWS)
@@ -74,8 +103,14 @@ def test_many_sizes(host, case):
     assert_counts(host.counts(lowered), f"{len(sizes)} sizes", lowerings=1, least_runs=len(sizes))
 
 
-@clause("guards.made-while-lowering", source=SOURCE, level=Level.CORE, toolchain=DYNAMO,
-        cases=("sized_backward",), needs=(features.dynamic_shapes, features.training))  # fmt: skip
+@clause(
+    "guards.made-while-lowering",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("sized_backward",),
+    needs=(features.dynamic_shapes, features.training),
+)
 def test_made_while_lowering(host, bare, case):
     """A guard that is made only while the backend lowers (the backward of an operator asks for a size) is installed: a
     size that violates it is lowered for again, and has the right gradients."""
@@ -87,8 +122,13 @@ def test_made_while_lowering(host, bare, case):
     assert_counts(host.counts(compiled), case.name, least_runs=len(case.calls))
 
 
-@clause("guards.duplicate-arguments", source=SOURCE, level=Level.CORE, toolchain=DYNAMO,
-        cases=("chain", "writes_input", "writes_slice"))  # fmt: skip
+@clause(
+    "guards.duplicate-arguments",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("chain", "writes_input", "writes_slice"),
+)
 def test_duplicate_arguments(host, bare, case):
     """One tensor given for two arguments, after or before two different ones, gives what it gives in eager PyTorch."""
     original = bare.build(case)
@@ -103,8 +143,14 @@ def test_duplicate_arguments(host, bare, case):
         host.reset()
 
 
-@clause("guards.overlapping-views", source="pytorch/pytorch#139789", level=Level.CORE, toolchain=DYNAMO,
-        cases=("writes_slice",), control=Control.AOT)  # fmt: skip
+@clause(
+    "guards.overlapping-views",
+    source="pytorch/pytorch#139789",
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("writes_slice",),
+    control=Control.AOT,
+)
 def test_overlapping_views(host, bare, case):
     """Arguments that are overlapping views of one memory, one of which is written to, after arguments that are not."""
     compiled, original = host.compile(case), bare.build(case)
@@ -139,8 +185,14 @@ def test_kinds(host, bare, case):
     assert_counts(host.counts(compiled), case.name, least_runs=len(kinds))
 
 
-@clause("guards.unbacked-sizes", source=SOURCE, level=Level.CORE, toolchain=DYNAMO,
-        cases=("nonzero",), needs=(features.dynamic_shapes, features.unbacked_sizes))  # fmt: skip
+@clause(
+    "guards.unbacked-sizes",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("nonzero",),
+    needs=(features.dynamic_shapes, features.unbacked_sizes),
+)
 def test_unbacked_sizes(host, case):
     """Where a size is captured that only the data tells, one lowering serves every size that comes."""
     host.configure(capture_dynamic_output_shape_ops=True)
@@ -151,7 +203,12 @@ def test_unbacked_sizes(host, case):
 
 
 @clause(
-    "guards.specialisation", source=SOURCE, level=Level.CORE, toolchain=DYNAMO, cases=("sizes",), control=Control.NONE
+    "guards.specialisation",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("sizes",),
+    control=Control.NONE,
 )
 def test_specialisation(host, case, backend):
     """A backend that declares no dynamic shapes says so where a dimension is marked dynamic (ConstraintViolationError,

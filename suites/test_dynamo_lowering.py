@@ -39,8 +39,13 @@ def test_by_name(host, case):
         assert_close(host.run(compiled, call.inputs).result, call.expected, case.name)
 
 
-@clause("compile.result-form", source=SOURCE, level=Level.CORE, toolchain=DYNAMO,
-        cases=("chain", "single_tuple", "several_outputs", "returns_views", "dictionary"))  # fmt: skip
+@clause(
+    "compile.result-form",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("chain", "single_tuple", "several_outputs", "returns_views", "dictionary"),
+)
 def test_result_form(host, case):
     """Compiled code returns a tuple or list of exactly the graph's outputs, also where there is one: Dynamo would take
     the first row of a bare tensor for the output."""
@@ -51,8 +56,13 @@ def test_result_form(host, case):
     check(not counts.malformed, f"{case.name}: {'; '.join(counts.malformed)}")
 
 
-@clause("compile.strides", source=SOURCE, level=Level.CORE, toolchain=DYNAMO,
-        cases=("chain", "odd_strides", "strided_result", "views", "returns_views", "broadcast"))  # fmt: skip
+@clause(
+    "compile.strides",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("chain", "odd_strides", "strided_result", "views", "returns_views", "broadcast"),
+)
 def test_strides(host, case):
     """Outputs have the strides of eager PyTorch's: Dynamo has told the code behind the graph so."""
     lowered = host.lower(case)
@@ -116,8 +126,13 @@ def test_mutation(host, case):
         assert_same_effects(seen, call.effects, case.name)
 
 
-@clause("compile.inputs-untouched", source=SOURCE, level=Level.CORE, toolchain=DYNAMO,
-        cases=("chain", "in_place", "views", "returns_views", "odd_strides", "wrap_around"))  # fmt: skip
+@clause(
+    "compile.inputs-untouched",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("chain", "in_place", "views", "returns_views", "odd_strides", "wrap_around"),
+)
 def test_inputs_are_untouched(host, case):
     """A model that writes to no input leaves its inputs as they are, and their version counters alone."""
     lowered = host.lower(case)
@@ -127,8 +142,13 @@ def test_inputs_are_untouched(host, case):
         check(not any(seen.written), f"{case.name}: the call wrote to arguments: {seen.written}")
 
 
-@clause("compile.aliases", source=SOURCE, level=Level.CORE, toolchain=DYNAMO,
-        cases=("chain", "several_outputs", "returns_views", "strided_result", "writes_input"))  # fmt: skip
+@clause(
+    "compile.aliases",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("chain", "several_outputs", "returns_views", "strided_result", "writes_input"),
+)
 def test_aliases(host, case):
     """Outputs share memory with the inputs and with one another exactly where they do in eager PyTorch."""
     lowered = host.lower(case)
@@ -136,8 +156,13 @@ def test_aliases(host, case):
         assert_equal(host.run(lowered, call.inputs).shared, call.effects.shared, f"{case.name}, what shares memory")
 
 
-@clause("compile.outputs-kept", source=SOURCE, level=Level.CORE, toolchain=DYNAMO,
-        cases=("chain", "reductions", "matmul", "several_outputs"))  # fmt: skip
+@clause(
+    "compile.outputs-kept",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("chain", "reductions", "matmul", "several_outputs"),
+)
 def test_outputs_are_kept(host, case):
     """The output of a call is intact after the calls that follow."""
     lowered = host.lower(case)
@@ -147,7 +172,11 @@ def test_outputs_are_kept(host, case):
 
 
 @clause(
-    "compile.original-untouched", source=SOURCE, level=Level.CORE, toolchain=DYNAMO, cases=("parameters", "network")
+    "compile.original-untouched",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("parameters", "network"),
 )
 def test_original_is_untouched(host, case):
     """The original module computes the same and has the same state after it was compiled and run."""
@@ -171,8 +200,14 @@ def test_twice(host, bare, case):
         assert_close(host.run(first, case.call.inputs).result, case.call.expected, case.name)
 
 
-@clause("compile.non-leaf-inputs", source=SOURCE, level=Level.CORE, toolchain=DYNAMO,
-        cases=("chain", "matmul"), needs=(features.training,))  # fmt: skip
+@clause(
+    "compile.non-leaf-inputs",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("chain", "matmul"),
+    needs=(features.training,),
+)
 def test_non_leaf_inputs(host, case):
     """Inputs may be results of a computation that wants gradients."""
     lowered = host.lower(case, arranged="derived")
@@ -193,8 +228,15 @@ def test_errors(host, case):
         assert_close(host.run(lowered, call.inputs).result, call.expected, f"{case.name}, after an error")
 
 
-@clause("compile.refusal", source=SOURCE, level=Level.CORE, toolchain=DYNAMO, cases=EVERY_CASE,
-        control=Control.NONE, speaks_of="unsupported")  # fmt: skip
+@clause(
+    "compile.refusal",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=EVERY_CASE,
+    control=Control.NONE,
+    speaks_of="unsupported",
+)
 def test_refusal(host, case, backend, other_case):
     """A model outside the declared features is refused by BackendCompilerFailed with the backend's name; it is never
     miscomputed and never crashes; and what the backend takes is lowered afterwards."""
@@ -203,8 +245,15 @@ def test_refusal(host, case, backend, other_case):
     assert_close(host.run(host.lower(chain), chain.call.inputs).result, chain.call.expected, "after a refusal")
 
 
-@clause("compile.delegated", source=SOURCE, level=Level.CORE, toolchain=DYNAMO, control=Control.NONE,
-        cases=("chain", "broadcast", "booleans"), needs=(features.delegation,))  # fmt: skip
+@clause(
+    "compile.delegated",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    control=Control.NONE,
+    cases=("chain", "broadcast", "booleans"),
+    needs=(features.delegation,),
+)
 def test_delegated(host, case):
     """The backend's own code computes: PyTorch executes none of the operators when compiled code is called."""
     lowered = host.lower(case)
@@ -212,8 +261,14 @@ def test_delegated(host, case):
     check(not ran, f"{case.name}: PyTorch itself executed {', '.join(dict.fromkeys(ran))}")
 
 
-@clause("compile.fallback", source=SOURCE, level=Level.REPORTED, toolchain=DYNAMO, control=Control.NONE,
-        cases=("matmul", "reductions", "softmax", "network", "views", "beyond_32_bits", "custom_operator"))  # fmt: skip
+@clause(
+    "compile.fallback",
+    source=SOURCE,
+    level=Level.REPORTED,
+    toolchain=DYNAMO,
+    control=Control.NONE,
+    cases=("matmul", "reductions", "softmax", "network", "views", "beyond_32_bits", "custom_operator"),
+)
 def test_fallback(host, bare, case, record):
     """How many of the operators of a model PyTorch still executes by itself, one by one."""
     kept = host.operators_run(host.lower(case), case.call.inputs)

@@ -39,9 +39,10 @@ case("size_one", samples=pairs(1, 4, 1))(Mixed)
 case("empty", f.empty, samples=pairs(2, 0, 3))(Mixed)
 case("float64", f.float64, samples=lambda make: {"forward": [(make.doubles(5), make.doubles(5)) for _ in "ab"]})(Mixed)
 case(
-    "large", f.large,
+    "large",
+    f.large,
     samples=lambda make: {"forward": [(make.floats(300, 1001), make.floats(300, 1001)) for _ in "ab"]},
-)(Mixed)  # fmt: skip
+)(Mixed)
 
 
 @case(
@@ -254,8 +255,15 @@ class Parameters(torch.nn.Module):
         return torch.relu(x @ self.weight) - y * self.offset
 
 
-@case("network", f.parameters, f.submodules, f.convolution, f.matmul, f.views,
-      samples=lambda make: {"forward": [(make.floats(2, 3, 8, 8),), (make.floats(2, 3, 8, 8),)]})  # fmt: skip
+@case(
+    "network",
+    f.parameters,
+    f.submodules,
+    f.convolution,
+    f.matmul,
+    f.views,
+    samples=lambda make: {"forward": [(make.floats(2, 3, 8, 8),), (make.floats(2, 3, 8, 8),)]},
+)
 class Network(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -34,8 +35,10 @@ def headline(report: Row) -> str:
     backend, environment = report["backend"], report["environment"]
     version = f" {backend['version']}" if backend["version"] else ""
     distribution = f" ({backend['distribution']}{version})" if backend["distribution"] else ""
+    options = f", options {json.dumps(backend['options'])}" if backend.get("options") else ""
     return (
-        f"{backend['name']}{distribution}: {backend['toolchain']}, torch {environment.get('torch', 'unknown')}, "
+        f"{backend['name']}{distribution}: {backend['toolchain']}{options}, "
+        f"torch {environment.get('torch', 'unknown')}, "
         f"{environment.get('platform', 'platform unknown')}, seed {report['run']['seed']}"
     )
 
