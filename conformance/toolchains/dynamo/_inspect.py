@@ -14,13 +14,33 @@ from conformance.toolchains import Subject
 from conformance.toolchains.dynamo._session import Session, verb
 from conformance.values import decode
 
-#: Operators that make room for a result or look at it differently, and compute nothing.
-_NO_WORK = (
-    "aten::empty", "aten::as_strided", "aten::detach", "aten::alias", "aten::view", "aten::_unsafe_view",
-    "aten::reshape", "aten::_reshape_alias", "aten::expand", "aten::t", "aten::transpose", "aten::permute",
-    "aten::select", "aten::slice", "aten::squeeze", "aten::unsqueeze", "aten::resize_", "aten::set_",
+#: Operators that make room for a result, look at it differently, or ask what it is; none computes anything.
+_NO_WORK = {
+    "aten::empty",
+    "aten::empty_like",
+    "aten::empty_strided",
+    "aten::resize_",
+    "aten::set_",
     "aten::lift_fresh",
-)  # fmt: skip
+    "aten::detach",
+    "aten::alias",
+    "aten::to",
+    "aten::resolve_conj",
+    "aten::resolve_neg",
+    "aten::as_strided",
+    "aten::view",
+    "aten::_unsafe_view",
+    "aten::reshape",
+    "aten::_reshape_alias",
+    "aten::expand",
+    "aten::t",
+    "aten::transpose",
+    "aten::permute",
+    "aten::select",
+    "aten::slice",
+    "aten::squeeze",
+    "aten::unsqueeze",
+}
 
 
 @verb
@@ -33,7 +53,7 @@ def operators_run(session: Session, model: int, inputs: bytes) -> list[str]:
         with profile(activities=[ProfilerActivity.CPU]) as profiler:
             function(*arguments)
         names = [event.name for event in profiler.events() if event.name.startswith("aten::")]
-    return [name for name in names if not name.startswith(_NO_WORK)]
+    return [name for name in names if name not in _NO_WORK]
 
 
 @verb
