@@ -1,4 +1,4 @@
-"""Models for torch.compile, continued: memory that is written to or shared, control flow, sizes, operators of one's own."""
+"""More models for torch.compile: memory that is written to or shared, control flow, sizes, operators of one's own."""
 
 from __future__ import annotations
 
