@@ -18,11 +18,12 @@ import time
 from collections.abc import Callable
 
 from conformance.bench import Bench, Workshop
-from conformance.catalogue import Description, select
+from conformance.catalogue import Description
 from conformance.comparison import assert_close
 from conformance.contract import shipped_clauses, suite_function
 from conformance.devices import Limits, ZygotePool
 from conformance.plan import Cell, cells_of
+from conformance.selection import select
 from conformance.toolchains import Session
 from conformance.toolchains.torchscript import open_session
 from conformance.values import decode, encode

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from conformance import features as features
     from conformance.backend import Backend as Backend
+    from conformance.backend import DynamoBackend as DynamoBackend
     from conformance.backend import Environment as Environment
     from conformance.backend import Tolerance as Tolerance
     from conformance.backend import TorchScriptBackend as TorchScriptBackend
@@ -21,13 +22,14 @@ __version__ = "0.1.0"
 
 _EXPORTS = {
     "Backend": "conformance.backend",
+    "DynamoBackend": "conformance.backend",
     "Environment": "conformance.backend",
     "Features": "conformance.features",
     "Tolerance": "conformance.backend",
     "TorchScriptBackend": "conformance.backend",
 }
 
-__all__ = ["Backend", "Environment", "Features", "Tolerance", "TorchScriptBackend", "features"]
+__all__ = ["Backend", "DynamoBackend", "Environment", "Features", "Tolerance", "TorchScriptBackend", "features"]
 
 
 def __getattr__(name: str) -> Any:

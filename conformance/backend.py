@@ -138,3 +138,25 @@ class TorchScriptBackend(Backend):
     def received_spec(self, processed: Any) -> dict[str, Any] | None:
         """The method compile spec that preprocess was given, read from its result; None if it does not keep it."""
         return None
+
+
+class DynamoBackend(Backend):
+    """A backend of ``torch.compile``: one that is registered with PyTorch needs no class, and one says more with it.
+
+    ``name`` is what is given to ``torch.compile(backend=...)``.
+    """
+
+    toolchain = "dynamo"
+    #: What is given to ``torch.compile(options=...)``; ``--conformance-compile-options`` replaces it.
+    options: Mapping[str, Any] = MappingProxyType({})
+    #: What is given to ``torch.compile(mode=...)``.
+    mode: str | None = None
+
+    def load(self) -> None:
+        """Let PyTorch find the backend by its name, which imports it. Override it for one that has no entry point.
+
+        Raises torch._dynamo.exc.InvalidBackend for a name that PyTorch does not know.
+        """
+        import torch._dynamo
+
+        torch._dynamo.lookup_backend(self.name)

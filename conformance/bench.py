@@ -21,8 +21,9 @@ from conformance.operators import SAMPLES
 from conformance.operators.trial import OperatorTrial
 from conformance.plan import Cell
 from conformance.privacy import without_paths
-from conformance.toolchains.torchscript.face import PreparedCase, TorchScriptDevice
-from conformance.values import decode
+from conformance.registry import Source
+from conformance.toolchains.cell import CellDevice, PreparedCase
+from conformance.toolchains.faces import FACES
 from conformance.verdict import Outcome, Verdict, flaky, outcome_of
 
 #: What a clause can ask for by the name of a parameter.
@@ -30,6 +31,9 @@ PARTS = frozenset(
     {"bench", "host", "target", "native", "bare", "case", "other_case", "backend", "record", "goldens", "operators"}
 )
 
+
+#: What stands in for the backend under test where a failure of AOT Autograd would be PyTorch's as well.
+AOT_ALONE = Source(name="aot_eager", toolchain="dynamo")
 
 #: After so many timeouts of a backend in a process, its devices get less time, but at least so many seconds.
 _PATIENCE = 5
@@ -137,12 +141,13 @@ class Workshop:
         self._operator_samples = samples
         self._trials: dict[str, OperatorTrial] = {}
         self._timeouts: collections.Counter[str] = collections.Counter()
-        self._samples: dict[tuple[str, int], tuple[Call, ...]] = {}
-        self._controls: dict[str, Outcome] = {}
+        self._samples: dict[tuple[str, str, int], tuple[Call, ...]] = {}
+        self._controls: dict[tuple[str, str, str], Outcome] = {}
 
-    def case(self, name: str) -> PreparedCase:
-        """A case of the corpus with this run's seed."""
-        return PreparedCase(name, self.seed, case_named(name).methods, lambda: self.calls(name))
+    def case(self, name: str, toolchain: str) -> PreparedCase:
+        """A case of a toolchain's corpus with this run's seed."""
+        methods = case_named(name, toolchain).methods
+        return PreparedCase(name, self.seed, methods, lambda: self.calls(name, toolchain))
 
     def run(
         self,
@@ -168,11 +173,11 @@ class Workshop:
             self.timed_out(cell.backend)
         if outcome.verdict.is_breach:
             outcome = self._confirmed(outcome, bench, function, arguments, reruns)
-        if outcome.verdict.is_breach and cell.clause.control is Control.SAME_CELL:
-            control = self._control(cell, function, arguments)
+        if outcome.verdict.is_breach and cell.clause.control is not Control.NONE:
+            who, control = self._control(cell, outcome, function, arguments)
             # A control that the chosen target cannot run says nothing, and the failure stands.
             if control.verdict not in (Verdict.PASS, Verdict.NOT_EXERCISED):
-                reason = f"PyTorch without a backend fails here too: {control.message} (with it: {outcome.message})"
+                reason = f"{who} fails here too: {control.message} (with it: {outcome.message})"
                 outcome = Outcome(Verdict.NOT_APPLICABLE, control.phase, reason, outcome.error)
         evidence = None
         if outcome.verdict.is_breach and bench.failure is not None:
@@ -260,59 +265,92 @@ class Workshop:
         self.pool.close()
 
     def _control(
-        self, cell: Cell, function: Callable[..., None], arguments: Callable[[Bench], dict[str, Any]]
-    ) -> Outcome:
-        if cell.id not in self._controls:
-            bench = Bench(self, cell, None)
-            with comparing({}):
-                self._controls[cell.id] = bench.attempt(function, arguments(bench))
-        return self._controls[cell.id]
+        self,
+        cell: Cell,
+        outcome: Outcome,
+        function: Callable[..., None],
+        arguments: Callable[[Bench], dict[str, Any]],
+    ) -> tuple[str, Outcome]:
+        """What the cell comes to without the backend under test: who stood in for it, and the outcome.
 
-    def calls(self, name: str) -> tuple[Call, ...]:
+        AOT Autograd excuses only what it comes to by itself: the same verdict in the same phase.
+        """
+        plain = self._without_backend(cell, function, arguments, None)
+        if cell.clause.control is Control.AOT and plain.verdict is Verdict.PASS:
+            alone = self._without_backend(cell, function, arguments, AOT_ALONE)
+            if (alone.verdict, alone.phase) == (outcome.verdict, outcome.phase):
+                return "AOT Autograd without a backend", alone
+        return "PyTorch without a backend", plain
+
+    def _without_backend(
+        self,
+        cell: Cell,
+        function: Callable[..., None],
+        arguments: Callable[[Bench], dict[str, Any]],
+        stand_in: Source | None,
+    ) -> Outcome:
+        key = (cell.clause.toolchain, cell.id, stand_in.name if stand_in else "")
+        if key not in self._controls:
+            bench = Bench(self, cell, None, stand_in)
+            with comparing({}):
+                self._controls[key] = bench.attempt(function, arguments(bench))
+        return self._controls[key]
+
+    def calls(self, name: str, toolchain: str) -> tuple[Call, ...]:
         """The sample calls of a case, with what eager PyTorch gives for them; computed in a control, once."""
-        if (name, self.seed) not in self._samples:
-            device = TorchScriptDevice("control", lambda: self.pool.fork("torchscript", None, {}), Ledger())
+        key = (toolchain, name, self.seed)
+        if key not in self._samples:
+            device = FACES[toolchain]("control", lambda: self.pool.fork(toolchain, None, {}), Ledger())
             try:
-                rows = device.call("samples", case=name, seed=self.seed)
+                self._samples[key] = device.samples(name, self.seed)
             finally:
                 device.end()
-            self._samples[name, self.seed] = tuple(
-                Call(row["method"], decode(row["inputs"]), decode(row["expected"])) for row in rows
-            )
-        return self._samples[name, self.seed]
+        return self._samples[key]
 
 
 class Bench:
-    """The devices of one cell, with a backend or (``description`` None) without one."""
+    """The devices of one cell, with a backend or (``description`` None) without one.
+
+    ``stand_in`` is what a control has in place of the backend; plain PyTorch when None.
+    """
 
     def __init__(
-        self, workshop: Workshop, cell: Cell, description: Description | None, seconds: float | None = None
+        self,
+        workshop: Workshop,
+        cell: Cell,
+        description: Description | None,
+        stand_in: Source | None = None,
+        seconds: float | None = None,
     ) -> None:
         self._workshop = workshop
         #: What a verb may take at most, where that is less than the workshop allows.
         self._seconds = seconds
         self.cell = cell
         self._description = description
-        self._devices: list[TorchScriptDevice] = []
+        self._stand_in = stand_in
+        self._devices: list[CellDevice] = []
         self.ledger = Ledger()
         self.record = Record()
         self.trace = Trace()
         #: What the clause raised.
         self.failure: BaseException | None = None
-        self.case = workshop.case(cell.case) if cell.case else None
+        self.case = self.other_case(cell.case) if cell.case else None
         #: The backend's description; that of the backend under test in a control too.
         self.backend = workshop.descriptions[cell.backend]
-        self.host = self.device("host", cell.host)
-        self.target = self.device("target", cell.target or Availability.FULL)
+        self.host: CellDevice = self.device("host", cell.host)
+        self.target: CellDevice = self.device("target", cell.target or Availability.FULL)
         #: A target that is a program without Python, whatever kind the others are.
-        self.native = self.device("native", cell.target or Availability.FULL)
+        self.native: CellDevice = self.device("native", cell.target or Availability.FULL)
         #: A target in which no backend is loaded.
         self.bare = self._device("bare", None, {})
 
-    def device(self, role: str, state: Availability) -> TorchScriptDevice:
+    def device(self, role: str, state: Availability) -> Any:
         """A fresh device with the backend in a state of availability. Its process starts at the first verb."""
         environment = self._description.environment(state) if self._description else {}
-        return self._device(role, self._description, environment or {})
+        subject = self._description.subject() if self._description else None
+        if self._stand_in is not None:
+            subject = dataclasses.asdict(self._stand_in)
+        return self._device(role, subject, environment or {})
 
     def again(self, failed: Outcome) -> Bench:
         """A fresh bench for the same cell, which ``failed`` on this one.
@@ -325,7 +363,7 @@ class Bench:
             allowed = self._limits().seconds
             needed = 2 * max(self.ledger.seconds.values(), default=0.0)
             seconds = min(allowed, max(allowed / 10, needed, _LEAST_SECONDS))
-        return Bench(self._workshop, self.cell, self._description, seconds)
+        return Bench(self._workshop, self.cell, self._description, seconds=seconds)
 
     def _limits(self) -> Limits:
         limits = self._workshop.limits(self.cell.backend)
@@ -333,7 +371,7 @@ class Bench:
 
     def other_case(self, name: str) -> PreparedCase:
         """Another case of the corpus, by name."""
-        return self._workshop.case(name)
+        return self._workshop.case(name, self.cell.clause.toolchain)
 
     @property
     def goldens(self) -> tuple[GoldenSet, ...]:
@@ -369,21 +407,17 @@ class Bench:
         self.failure = failure
         return outcome_of(failure, phase)
 
-    def _device(
-        self, role: str, description: Description | None, environment: dict[str, str | None]
-    ) -> TorchScriptDevice:
-        subject = description.subject() if description else None
+    def _device(self, role: str, subject: dict[str, Any] | None, environment: dict[str, str | None]) -> CellDevice:
         toolchain = self.cell.clause.toolchain
         pools: dict[str, Pool] = {"host": self._workshop.pool, "native": self._workshop.native}
         pool = pools.get(role, self._workshop.targets)
 
         def start() -> Transport:
-            limits = self._limits() if description else None
+            limits = self._limits() if subject and self._description else None
             return pool.fork(toolchain, subject, environment, limits)
 
-        machine = self.trace.machine(role, environment, has_backend=description is not None)
-        device = TorchScriptDevice(role, start, self.ledger, machine)
-        if self.case is not None:
-            device.bind(self.case, self.cell.runtime)
+        machine = self.trace.machine(role, environment, has_backend=subject is not None)
+        device = FACES[toolchain](role, start, self.ledger, machine)
+        device.runtime = self.cell.runtime
         self._devices.append(device)
         return device

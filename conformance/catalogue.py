@@ -1,11 +1,8 @@
-"""The backends that can be chosen, and what is known of each after asking it in a process of its own."""
+"""What is known of a backend after asking it in a process of its own."""
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import difflib
-from pathlib import Path
 from typing import Any
 
 from conformance.availability import Availability
@@ -40,6 +37,8 @@ class Description:
     distribution_hash: str | None = None
     #: The paths of a TorchScript backend's libraries. They do not get into a report.
     libraries: tuple[str, ...] = ()
+    #: What ``torch.compile(options=...)`` is given.
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def subject(self) -> dict[str, Any]:
         """What a device is told of the backend."""
@@ -91,7 +90,7 @@ class SelectionError(Exception):
 
 def examine(source: Source, pool: ZygotePool, *, prepare: bool) -> Candidate:
     """Import a source's class, describe it, prepare it if asked, and load it; in a child, so that it may crash."""
-    device = _discovery(source, pool)
+    device = discovery(source, pool)
     description = None
     try:
         device.call("describe", phase="import")
@@ -111,8 +110,11 @@ def examine(source: Source, pool: ZygotePool, *, prepare: bool) -> Candidate:
     return Candidate(source, description)
 
 
-def _discovery(source: Source, pool: ZygotePool) -> Device:
-    return Device("discovery", lambda: pool.fork("discovery", dataclasses.asdict(source), {}), Ledger())
+def discovery(source: Source | None, pool: ZygotePool, toolchain: str = "") -> Device:
+    """A process that finds out about a source, or (None) about what PyTorch knows of a toolchain."""
+    zygote = toolchain or (source.toolchain if source else "") or "torchscript"
+    subject = dataclasses.asdict(source) if source else None
+    return Device("discovery", lambda: pool.fork("discovery", subject, {}, zygote=zygote), Ledger())
 
 
 def _described(source: Source, prepared: dict[str, str | None], message: dict[str, Any]) -> Description:
@@ -128,43 +130,13 @@ def _described(source: Source, prepared: dict[str, str | None], message: dict[st
         files=tuple(message["files"]),
         goldens=message["goldens"],
         libraries=tuple(message["libraries"]),
+        options=message["options"],
     )
 
 
 def _last_line(text: str) -> str:
     lines = text.strip().splitlines()
     return f": {lines[-1]}" if lines else ""
-
-
-def candidates(pool: ZygotePool) -> list[Candidate]:
-    """Every installed source, examined without preparing it."""
-    return [examine(source, pool, prepare=False) for source in installed_sources()]
-
-
-def library_sources(library: Path, pool: ZygotePool, *, option: str = "--conformance-library") -> list[Source]:
-    """The backends that a TorchScript library registers, found by loading it in a child.
-
-    Raises SelectionError when the file is missing, does not load, or registers none; ``option`` is what named it.
-    """
-    if not library.is_file():
-        raise SelectionError(f"{option}: there is no file {library}; give the path of a shared library")
-    source = Source(name="", library=str(library.resolve()))
-    device = _discovery(source, pool)
-    try:
-        names = device.call("load", phase="load")
-        device.release()
-    except (SubjectError, DeviceEnded) as error:
-        raise SelectionError(
-            f"{option}: {library.name} does not load: {error}. Was it built for this version of torch and of Python?"
-        ) from error
-    finally:
-        device.end()
-    if not names:
-        raise SelectionError(
-            f"{option}: {library.name} loads, but registers no TorchScript backend "
-            "(a static torch::jit::backend<...> object in it would)"
-        )
-    return [dataclasses.replace(source, name=name) for name in names]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -182,7 +154,7 @@ def known_saboteurs(pool: ZygotePool) -> list[KnownSaboteur]:
     """Every saboteur that is installed. Raises SelectionError when those of a distribution cannot be imported."""
     found = []
     for point in installed_sources(SABOTEUR_GROUP):
-        device = _discovery(point, pool)
+        device = discovery(point, pool)
         try:
             rows = device.call("saboteurs", phase="import")
         except (SubjectError, DeviceEnded) as error:
@@ -191,7 +163,7 @@ def known_saboteurs(pool: ZygotePool) -> list[KnownSaboteur]:
             device.end()
         found += [
             KnownSaboteur(
-                dataclasses.replace(point, name=row["name"], value=row["value"]),
+                dataclasses.replace(point, name=row["name"], value=row["value"], toolchain=row["toolchain"]),
                 row["sabotage"],
                 tuple(row["caught_by"]),
                 tuple(row["verdicts"]),
@@ -200,35 +172,3 @@ def known_saboteurs(pool: ZygotePool) -> list[KnownSaboteur]:
             for row in rows
         ]
     return found
-
-
-def select(names: list[str], library: Path | None, pool: ZygotePool) -> list[Candidate]:
-    """The backends of those names (all that the library registers when there are none), examined and prepared.
-
-    Raises SelectionError for a name that nothing provides.
-    """
-    known = {source.name: source for source in installed_sources()}
-    if library is not None:
-        registered = {source.name: source for source in library_sources(library, pool)}
-        names = names or sorted(registered)
-        known |= registered
-    if any(name not in known for name in names):
-        with contextlib.suppress(SelectionError):  # saboteurs that cannot be imported hide nothing else
-            known = {each.source.name: each.source for each in known_saboteurs(pool)} | known
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise SelectionError(_unknown_text(unknown[0], sorted(source.name for source in installed_sources())))
-    return [examine(known[name], pool, prepare=True) for name in dict.fromkeys(names)]
-
-
-def _unknown_text(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    listing = ", ".join(known) if known else "none is installed"
-    return (
-        f"there is no backend named {name!r}.{hint} Known here: {listing}. A backend is found by an entry point of "
-        "the group 'conformance_backends', or by --conformance-library=PATH; --list-backends shows details."
-    )
-
-
-__all__ = ["Candidate", "Description", "SelectionError", "candidates", "examine", "select"]

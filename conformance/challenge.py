@@ -12,12 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from conformance.catalogue import SelectionError, select
+from conformance.catalogue import SelectionError
 from conformance.contract import Level, contract_digest
 from conformance.devices import Limits, ZygotePool
 from conformance.errors import HarnessError
 from conformance.report._certification import KEPT
 from conformance.report.certificate import Certificate, Report, certify, load_report, subjects
+from conformance.selection import select
 
 
 @dataclasses.dataclass(frozen=True)

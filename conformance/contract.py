@@ -23,6 +23,9 @@ from conformance.features import Feature
 #: The version of the contract that the shipped suites state. It changes when a clause is added, removed or changed.
 CONTRACT_VERSION = "1"
 
+#: How the modules of a toolchain run where a clause says nothing about it.
+ORDINARY_RUNTIME = {"torchscript": "full", "dynamo": "compile"}
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -44,6 +47,8 @@ class Control(enum.Enum):
     """What PyTorch without a backend can say about a clause."""
 
     SAME_CELL = "same cell"
+    #: As SAME_CELL, and then with AOT Autograd and nothing behind it ("aot_eager").
+    AOT = "same cell, then AOT Autograd alone"
     #: The clause speaks of the delegate itself, of which plain PyTorch has none: a failure is the backend's.
     NONE = "none"
 
@@ -68,11 +73,11 @@ class Clause:
     hosts: tuple[Availability, ...]
     targets: tuple[Availability, ...]
     control: Control
-    #: Features that the clause needs beside those of the case.
-    needs: tuple[Feature, ...]
     #: "supported": cells whose case needs a feature that the backend declares missing are UNSUPPORTED;
     #: "unsupported": the clause speaks of just those cases; "operators": of PyTorch's operators, and of no case.
     speaks_of: str
+    #: What the backend must be able to do for the clause to say anything, beside what each case needs.
+    needs: frozenset[Feature] = frozenset()
 
     @property
     def title(self) -> str:
@@ -87,16 +92,17 @@ def clause(
     level: Level,
     toolchain: str = "torchscript",
     cases: Iterable[str] = ("add",),
-    runtimes: Iterable[str] = ("full",),
+    runtimes: Iterable[str] | None = None,
     hosts: Iterable[Availability] = (Availability.FULL,),
     targets: Iterable[Availability] = (),
     control: Control = Control.SAME_CELL,
-    needs: Iterable[Feature] = (),
     speaks_of: str = "supported",
+    needs: Iterable[Feature] = (),
 ) -> Callable[[Function], Function]:
     """Declare the decorated function to be the clause ``id``; its docstring is the statement.
 
-    A function that takes ``target`` or ``native`` and names no ``targets`` is tried with an available one.
+    A function that takes ``target`` or ``native`` and names no ``targets`` is tried with an available one; one that
+    names no ``runtimes`` by the toolchain's ordinary one.
     Raises ValueError when the function has no docstring.
     """
 
@@ -114,12 +120,12 @@ def clause(
             suite=function.__module__.rpartition(".")[2].removeprefix("test_"),
             function=function.__name__,
             cases=tuple(cases),
-            runtimes=tuple(runtimes),
+            runtimes=(ORDINARY_RUNTIME[toolchain],) if runtimes is None else tuple(runtimes),
             hosts=tuple(hosts),
             targets=tuple(targets) or ((Availability.FULL,) if takes_target else ()),
             control=control,
-            needs=tuple(needs),
             speaks_of=speaks_of,
+            needs=frozenset(needs),
         )
         return function
 
@@ -155,6 +161,12 @@ def suite_function(clause: Clause) -> tuple[Callable[..., None], tuple[str, ...]
     """The function that states a shipped clause, and the names of its parameters."""
     function = getattr(_suite_module(suites_path() / f"test_{clause.suite}.py"), clause.function)
     return function, tuple(inspect.signature(function).parameters)
+
+
+def levels_of(toolchain: str) -> tuple[Level, ...]:
+    """The levels that a backend of the toolchain can reach: those for which it has clauses, the lowest first."""
+    found = {each.level for each in shipped_clauses() if each.toolchain == toolchain}
+    return tuple(level for level in Level if level in found and level is not Level.REPORTED)
 
 
 def contract_digest() -> str:

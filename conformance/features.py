@@ -1,8 +1,9 @@
 """What a backend may or may not be able to take, one by one, each with a sentence of prose.
 
-The floor, which is no feature because every backend must have it: a scripted module whose method adds and subtracts
-float32 tensors of the same shape. A backend that declares a feature missing promises a *clean refusal* of the models
-that need it; an inability that is not declared is a failure.
+The floor, which is no feature because every backend must have it: a module whose method adds and subtracts float32
+tensors of the same shape (in a torch.compile backend also multiplies, divides and clamps them). A backend that
+declares a feature missing promises a *clean refusal* of the models that need it; an inability that is not declared is
+a failure.
 """
 
 from __future__ import annotations
@@ -90,6 +91,15 @@ debug_handles = _feature(
 free_compile_spec = _feature(
     "free_compile_spec", "Entries of the compile spec that the backend does not know are kept, not refused."
 )
+# Of torch.compile backends alone.
+delegation = _feature(
+    "delegation", "Operators of a graph run in the backend's own code, and not one by one in PyTorch when it is called."
+)
+dynamic_shapes = _feature("dynamic_shapes", "Symbolic sizes: what was lowered once serves tensors of many sizes.")
+unbacked_sizes = _feature("unbacked_sizes", "Sizes that only the data tells, such as that of a result of nonzero.")
+input_mutation = _feature("input_mutation", "A graph that writes to its inputs, to parts of them, or to buffers.")
+custom_operators = _feature("custom_operators", "Operators of torch.library that the backend has never heard of.")
+training = _feature("training", "Inputs and parameters that require grad, and the backward pass.")
 
 
 class Features:

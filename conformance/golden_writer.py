@@ -43,7 +43,7 @@ def write_goldens(workshop: Workshop, description: Description, folder: Path, sa
             continue
         say(case.name)
         artifacts = _artifacts_of(workshop, description, case)
-        calls = workshop.case(case.name).calls
+        calls = workshop.case(case.name, case.toolchain).calls
         values = encode([{"method": each.method, "inputs": each.inputs, "expected": each.expected} for each in calls])
         contents = {f"{case.name}.{SUFFIXES[each.runtime]}": each.data for each in artifacts}
         files |= contents | {f"{case.name}.values": values}
@@ -84,7 +84,7 @@ def write_goldens(workshop: Workshop, description: Description, folder: Path, sa
 
 
 def _artifacts_of(workshop: Workshop, description: Description, case: Case) -> list[Artifact]:
-    prepared = workshop.case(case.name)
+    prepared = workshop.case(case.name, case.toolchain)
     try:
         with _device(workshop, description, "host") as host, comparing(description.tolerances):
             lowered = host.lower(prepared)

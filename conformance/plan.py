@@ -79,7 +79,7 @@ def cells_of(clause: Clause, description: Description, operators: Sequence[str] 
     if clause.speaks_of == "operators":
         cell = _cell(clause, description, None, clause.runtimes[0], Availability.FULL, None)
         return [dataclasses.replace(cell, operator=operator) for operator in operators]
-    cases = [case_named(name) for name in clause.cases] or list(corpus())
+    cases = [case_named(name, clause.toolchain) for name in clause.cases] or list(corpus(clause.toolchain))
     if clause.speaks_of == "unsupported":
         cases = [case for case in cases if description.lacks(case.features)]
         if not cases:
@@ -104,8 +104,8 @@ def _cell(
     not_applicable: str = "",
 ) -> Cell:
     decided, why = None, not_applicable
-    needs = frozenset(clause.needs) | (case.features if case and clause.speaks_of == "supported" else frozenset())
-    lacking = description.lacks(needs)
+    needed = clause.needs | (case.features if case and clause.speaks_of == "supported" else frozenset())
+    lacking = description.lacks(needed)
     if not_applicable:
         decided = Verdict.NOT_APPLICABLE
     elif lacking:

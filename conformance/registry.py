@@ -1,4 +1,4 @@
-"""Finds backends: entry points first, then a library that was named on the command line.
+"""Finds backends: entry points first, then what PyTorch itself knows, then a library named on the command line.
 
 Nothing of a backend is imported here but in :func:`load_backend`, which runs in a device or in a describing child.
 """
@@ -9,25 +9,36 @@ import dataclasses
 import hashlib
 import importlib
 import importlib.metadata
+import json
 from pathlib import Path
 from typing import Any
 
 from conformance.availability import Availability
-from conformance.backend import Backend, Environment, Tolerance, TorchScriptBackend
-from conformance.features import Features
+from conformance.backend import Backend, DynamoBackend, Environment, Tolerance, TorchScriptBackend
+from conformance.features import Features, delegation
 
 ENTRY_POINT_GROUP = "conformance_backends"
+#: Where backends of ``torch.compile`` register themselves with PyTorch.
+DYNAMO_ENTRY_POINT_GROUP = "torch_dynamo_backends"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Source:
-    """Where a backend comes from: an entry point's ``value`` (``module:attribute``), or a ``library``."""
+    """Where a backend comes from: an entry point's ``value`` (``module:attribute``) that gives an author's class, a
+    ``library``, or, with neither, PyTorch's own registry of ``torch.compile`` backends.
+
+    ``name`` is what the backend is called in a run, ``registered`` what it is known by where it was found (the same
+    when empty). ``toolchain`` is empty while only importing the class could tell. ``options`` replace its.
+    """
 
     name: str
     value: str = ""
     library: str = ""
     distribution: str = ""
     version: str = ""
+    toolchain: str = ""
+    registered: str = ""
+    options: dict[str, Any] | None = dataclasses.field(default=None, hash=False)
 
 
 class PluginError(Exception):
@@ -35,12 +46,15 @@ class PluginError(Exception):
 
 
 def installed_sources(group: str = ENTRY_POINT_GROUP) -> tuple[Source, ...]:
-    """Every entry point of the group, by name; importing none of them."""
-    found: dict[str, Source] = {}
+    """Every entry point of the group, sorted by name; importing none of them.
+
+    A name may stand there several times, as the name of backends of different toolchains.
+    """
+    found: dict[tuple[str, str], Source] = {}
     for point in importlib.metadata.entry_points(group=group):
         distribution = point.dist
         found.setdefault(
-            point.name,
+            (point.name, point.value),
             Source(
                 name=point.name,
                 value=point.value,
@@ -48,7 +62,13 @@ def installed_sources(group: str = ENTRY_POINT_GROUP) -> tuple[Source, ...]:
                 version=distribution.version if distribution else "",
             ),
         )
-    return tuple(found[name] for name in sorted(found))
+    return tuple(found[key] for key in sorted(found))
+
+
+def dynamo_sources() -> tuple[Source, ...]:
+    """Every backend of ``torch.compile`` that an entry point registers with PyTorch; importing none of them."""
+    sources = installed_sources(DYNAMO_ENTRY_POINT_GROUP)
+    return tuple(dataclasses.replace(source, value="", toolchain="dynamo") for source in sources)
 
 
 def load_backend(subject: dict[str, Any]) -> Backend:
@@ -60,10 +80,26 @@ def load_backend(subject: dict[str, Any]) -> Backend:
     if subject["library"]:
         library_class = type("LibraryBackend", (TorchScriptBackend,), {"libraries": (subject["library"],)})
         backend: Backend = library_class()
-    else:
+    elif subject["value"]:
         backend = _instantiate(subject["value"])
+    else:
+        backend = _registered_with_pytorch(subject["registered"] or subject["name"])
     if not backend.name:
-        backend.name = subject["name"]
+        backend.name = subject["registered"] or subject["name"]
+    if subject["options"] is not None and isinstance(backend, DynamoBackend):
+        backend.options = subject["options"]
+    return backend
+
+
+def _registered_with_pytorch(name: str) -> DynamoBackend:
+    """A backend of which nothing is known but its name, and the tags under which PyTorch has it."""
+    from torch._dynamo.backends.registry import _COMPILER_FNS
+
+    backend = DynamoBackend()
+    backend.name = name
+    if "debug" in getattr(_COMPILER_FNS.get(name), "_tags", ()):
+        reason = "PyTorch registers it for debugging: it runs the graph with PyTorch's own operators"
+        backend.features = backend.features.without(delegation, reason)
     return backend
 
 
@@ -89,7 +125,7 @@ def _instantiate(value: str) -> Backend:
     if not isinstance(backend, Backend):
         raise PluginError(
             f"{value} is {type(backend).__name__}, not a conformance.Backend: "
-            "let the class derive from conformance.TorchScriptBackend"
+            "let the class derive from conformance.TorchScriptBackend or conformance.DynamoBackend"
         )
     return backend
 
@@ -129,7 +165,17 @@ def problems_of(backend: Backend) -> list[str]:
             "a tuple of paths as strings",
             isinstance(libraries, tuple) and all(isinstance(path, str) for path in libraries),
         )
+    if isinstance(backend, DynamoBackend):
+        expect("options", "a mapping that JSON can hold", _is_json_object(backend.options))
+        expect("mode", "a string or None", backend.mode is None or isinstance(backend.mode, str))
     return problems
+
+
+def _is_json_object(value: Any) -> bool:
+    try:
+        return isinstance(json.loads(json.dumps(dict(value))), dict) and all(isinstance(key, str) for key in value)
+    except (TypeError, ValueError):
+        return False
 
 
 def describe(backend: Backend) -> dict[str, Any]:
@@ -145,6 +191,7 @@ def describe(backend: Backend) -> dict[str, Any]:
         "lost": None if backend.lost is None else dict(backend.lost),
         "goldens": backend.goldens,
         "libraries": [str(Path(path).absolute()) for path in libraries],
+        "options": dict(backend.options) if isinstance(backend, DynamoBackend) else {},
         "files": [{"name": Path(path).name, "sha256": sha256_of(Path(path))} for path in libraries],
     }
 

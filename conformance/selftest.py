@@ -23,7 +23,6 @@ from conformance.catalogue import (
     SelectionError,
     examine,
     known_saboteurs,
-    select,
 )
 from conformance.contract import Clause, shipped_clauses, suite_function
 from conformance.devices import Limits, ZygotePool
@@ -31,11 +30,12 @@ from conformance.plan import Cell, cells_of
 from conformance.privacy import without_paths
 from conformance.quiet import ignore_missing_numpy
 from conformance.score import identity
+from conformance.selection import select
 from conformance.verdict import Verdict
 
 FORMAT = "torch-conformance-selftest/1"
-#: The conforming backends, which must pass everything.
-CONTROLS = ("reference", "python_control")
+#: The conforming backends of each toolchain, which must pass everything.
+CONTROLS = ("reference", "python_control", "dynamo_control", "aot_eager")
 #: Seconds for a verb: hangs are part of the test, and each costs this long.
 LIMITS = Limits(seconds=6.0)
 #: Cells of a control that one task runs.

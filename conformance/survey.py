@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 from conformance.availability import Availability
 from conformance.bench import Bench
@@ -50,7 +51,7 @@ def survey(
     first of them, with the counts of all.
     """
     found = Survey()
-    target = bench.target
+    target: Any = bench.target
     for what, data in damaged:
         found.tried += 1
         try:

@@ -69,3 +69,14 @@ def decode(data: bytes) -> Any:
     """
     with torch.serialization.safe_globals(_TYPED):
         return torch.load(io.BytesIO(data), weights_only=True)
+
+
+def tensors_in(value: Any) -> list[torch.Tensor]:
+    """Every tensor of a value, containers included, in order."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, tuple | list):
+        return [tensor for item in value for tensor in tensors_in(item)]
+    if isinstance(value, dict):
+        return tensors_in(list(value.values()))
+    return []

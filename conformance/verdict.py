@@ -132,6 +132,7 @@ def _left_behind(error: DeviceEnded) -> dict[str, Any]:
 def gist(text: str) -> str:
     """What an exception says, without the traceback that TorchScript puts around or behind it."""
     text = text.partition("\nException raised from ")[0]  # and without the frames of C++
+    text = text.partition("\nSet TORCHDYNAMO_VERBOSE=")[0]  # and without Dynamo's advice
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if "Traceback of TorchScript" not in text:
         return _one_line(text)

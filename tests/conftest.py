@@ -46,14 +46,14 @@ class Project:
         """A file of the project."""
         (self.folder / name).write_text(textwrap.dedent(text), encoding="utf-8")
 
-    def install(self, name: str, source: str, attribute: str = "Plugin") -> None:
+    def install(self, name: str, source: str, attribute: str = "Plugin", group: str = "conformance_backends") -> None:
         """A distribution with one backend, ``name``, whose module has this source."""
-        module = f"plugin_{name}"
+        module = f"plugin_{name}" if group == "conformance_backends" else f"registered_{name}"
         (self.site / f"{module}.py").write_text(textwrap.dedent(source), encoding="utf-8")
         metadata = self.site / f"{module}-1.2.dist-info"
         metadata.mkdir()
         (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.2\n")
-        (metadata / "entry_points.txt").write_text(f"[conformance_backends]\n{name} = {module}:{attribute}\n")
+        (metadata / "entry_points.txt").write_text(f"[{group}]\n{name} = {module}:{attribute}\n")
 
     def command(self, *arguments: str) -> list[str]:
         """The command line of a pytest run."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from conformance.availability import Availability
 from conformance.bench import Bench, Workshop
 from conformance.catalogue import Description
-from conformance.contract import Control, shipped_clauses, suite_function
+from conformance.contract import ORDINARY_RUNTIME, Control, shipped_clauses, suite_function
 from conformance.devices import Limits, ZygotePool
 from conformance.plan import Cell, cells_of
 from conformance.registry import Source
@@ -33,10 +34,13 @@ ANY_BACKEND = Description(
 )
 
 
+ANY_BACKENDS = [dataclasses.replace(ANY_BACKEND, toolchain=toolchain) for toolchain in ORDINARY_RUNTIME]
+
+
 def controlled_cells() -> list[Cell]:
     """The cells that a control is asked about; one state of availability stands for all."""
-    clauses = [each for each in shipped_clauses() if each.control is Control.SAME_CELL]
-    return [cell for each in clauses for cell in cells_of(each, ANY_BACKEND)]
+    clauses = [each for each in shipped_clauses() if each.control is not Control.NONE]
+    return [cell for each in clauses for backend in ANY_BACKENDS for cell in cells_of(each, backend)]
 
 
 @pytest.fixture(scope="module")

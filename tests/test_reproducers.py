@@ -31,7 +31,7 @@ from conformance.reproducers import Desk, Reproducer
 from conformance.reproducers._judge import Facts
 from conformance.reproducers._script import Limits, reproducer
 from conformance.reproducers._steps import MODULES, NUMBERS
-from conformance.toolchains.torchscript import verb_named, verb_names
+from conformance.toolchains.torchscript import verb
 from conformance.verdict import Outcome, Verdict
 
 #: Third parties, whose failures must show with torch and their library alone.
@@ -263,7 +263,7 @@ def test_every_clause_and_every_verb_has_a_script(attempts: list[Attempt], tmp_p
     assert {each.clause.id for each in attempts} == {each.id for each in shipped_clauses()}
     asked = {step.verb for each in attempts for step in each.steps}
     # Eager outputs are computed for the harness; the rest is asked by no clause that the reference backend comes to.
-    assert set(verb_names()) - asked <= {"samples"}
+    assert set(verb.names()) - asked <= {"samples"}
     for each in attempts:
         text = each.script.files["reproduce.py"].decode()
         ast.parse(text)
@@ -276,8 +276,8 @@ def test_every_clause_and_every_verb_has_a_script(attempts: list[Attempt], tmp_p
 
 
 def test_the_numbers_that_verbs_take_are_known() -> None:
-    for name in verb_names():
-        for parameter in list(inspect.signature(verb_named(name)).parameters.values())[1:]:
+    for name in verb.names():
+        for parameter in list(inspect.signature(verb.named(name)).parameters.values())[1:]:
             if "int" in re.split(r"\W+", str(parameter.annotation)):
                 assert parameter.name in MODULES | NUMBERS, f"{name}({parameter.name}): a module's number, or another?"
 

@@ -6,7 +6,17 @@ process that needs them, so that nothing can be memorised and no model crosses a
 
 from __future__ import annotations
 
-from conformance.cases import arithmetic, dtypes, flow, memory, networks, quantized, signatures  # noqa: F401
+from conformance.cases import (  # noqa: F401  (they register)
+    arithmetic,
+    dtypes,
+    dynamo,
+    dynamo_state,
+    flow,
+    memory,
+    networks,
+    quantized,
+    signatures,
+)
 from conformance.cases._case import Call, Case, Samples, case_named, corpus, register_case
 from conformance.cases._samples import Maker
 

@@ -23,17 +23,22 @@ _LEAST_SAMPLES = 2
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a method: its arguments, and what eager PyTorch returned for them."""
+    """One call of a method: its arguments, and what eager PyTorch returned for them.
+
+    ``effects`` is what else the call did in eager PyTorch, for the toolchains that compare that.
+    """
 
     method: str
     inputs: tuple[Any, ...]
     expected: Any
+    effects: Any = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Case:
-    """A model with its methods, sample inputs, and the features that it needs."""
+    """A model of a toolchain, with its methods, sample inputs, and the features that it needs."""
 
+    toolchain: str
     name: str
     features: frozenset[Feature]
     module_class: type[torch.nn.Module]
@@ -63,7 +68,7 @@ class Case:
         return module, samples
 
 
-_CORPUS: dict[str, Case] = {}
+_CORPUS: dict[tuple[str, str], Case] = {}
 
 
 def register_case(
@@ -71,27 +76,32 @@ def register_case(
     *features: Feature,
     samples: Callable[[Maker], Samples],
     methods: tuple[str, ...] = ("forward",),
+    toolchain: str = "torchscript",
     everywhere: bool = True,
 ) -> Callable[[ModuleType], ModuleType]:
-    """Register the decorated module class as the case ``name``. Raises ValueError when the name is taken."""
+    """Register the decorated module class as a toolchain's case ``name``. Raises ValueError when the name is taken."""
 
     def register(module_class: ModuleType) -> ModuleType:
-        if name in _CORPUS:
-            raise ValueError(f"case {name!r} is registered twice: {_CORPUS[name].module_class} and {module_class}")
-        _CORPUS[name] = Case(name, frozenset(features), module_class, samples, methods, everywhere)
+        taken = _CORPUS.get((toolchain, name))
+        if taken is not None:
+            raise ValueError(f"case {name!r} is registered twice: {taken.module_class} and {module_class}")
+        needed = frozenset(features)
+        _CORPUS[toolchain, name] = Case(toolchain, name, needed, module_class, samples, methods, everywhere)
         return module_class
 
     return register
 
 
-def corpus() -> tuple[Case, ...]:
-    """What clauses about every case are tried on, in the order of registration: one addition up to small networks."""
-    return tuple(case for case in _CORPUS.values() if case.everywhere)
+def corpus(toolchain: str) -> tuple[Case, ...]:
+    """What clauses of a toolchain about every case are tried on, in the order of registration: from one addition up to
+    small networks."""
+    return tuple(case for case in _CORPUS.values() if case.toolchain == toolchain and case.everywhere)
 
 
-def case_named(name: str) -> Case:
+def case_named(name: str, toolchain: str = "torchscript") -> Case:
     """The case of that name; KeyError with the known names when there is none."""
     try:
-        return _CORPUS[name]
+        return _CORPUS[toolchain, name]
     except KeyError:
-        raise KeyError(f"no case {name!r}; the corpus has {', '.join(_CORPUS)}") from None
+        known = ", ".join(case.name for case in corpus(toolchain))
+        raise KeyError(f"no case {name!r}; the corpus of {toolchain} has {known}") from None

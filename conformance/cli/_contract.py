@@ -10,7 +10,14 @@ import textwrap
 from typing import Any
 
 from conformance.cli._common import Commands, refuse
-from conformance.contract import CONTRACT_VERSION, Clause, contract_digest, shipped_clauses, suite_function
+from conformance.contract import (
+    CONTRACT_VERSION,
+    ORDINARY_RUNTIME,
+    Clause,
+    contract_digest,
+    shipped_clauses,
+    suite_function,
+)
 from conformance.evidence import Evidence, shipped_evidence
 
 #: What ``--format json`` prints; fields may be added within format 1.
@@ -23,6 +30,7 @@ def add(commands: Commands) -> None:
     listing.set_defaults(run=_list)
     clauses = commands.add_parser("clauses", help="the clauses of the contract, and how many saboteurs prove each")
     clauses.add_argument("--suite", help="only those of one suite")
+    clauses.add_argument("--toolchain", choices=sorted(ORDINARY_RUNTIME), help="only those of one toolchain")
     clauses.set_defaults(run=_list_clauses)
     explain = commands.add_parser("explain", help="one clause in full, with the saboteurs that prove it")
     explain.add_argument("clause", metavar="CLAUSE", help="its id, such as lowering.outputs")
@@ -40,7 +48,7 @@ def _list(options: argparse.Namespace) -> int:
 
 def _list_clauses(options: argparse.Namespace) -> int:
     suite: str | None = options.suite
-    clauses = shipped_clauses()
+    clauses = [each for each in shipped_clauses() if options.toolchain in (None, each.toolchain)]
     suites = list(dict.fromkeys(each.suite for each in clauses))
     if suite is not None and suite not in suites:
         return refuse(f"there is no suite {suite!r}; the suites are {', '.join(suites)}")
@@ -109,6 +117,7 @@ def facts_of(clause: Clause) -> dict[str, str]:
         "runtimes": ", ".join(clause.runtimes),
         "host states": ", ".join(state.value for state in clause.hosts),
         "target states": ", ".join(state.value for state in clause.targets) or "the host alone",
+        "needs": ", ".join(sorted(feature.name for feature in clause.needs)) or "nothing but what each case needs",
         "control": clause.control.value,
     }
 

@@ -25,10 +25,11 @@ def add(commands: Commands) -> None:
 
 def _goldens(options: argparse.Namespace) -> int:
     from conformance.bench import Workshop
-    from conformance.catalogue import SelectionError, select
+    from conformance.catalogue import SelectionError
     from conformance.devices import Limits, ZygotePool
     from conformance.golden_writer import write_goldens
     from conformance.goldens import GoldensError
+    from conformance.selection import select
 
     pool = ZygotePool(Limits())
     try:

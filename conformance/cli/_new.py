@@ -51,10 +51,11 @@ def _registered_name(library: Path, name: str) -> str:
 
     Raises ScaffoldError when it does not load, and when it registers several backends of which none has this name.
     """
-    from conformance.catalogue import SelectionError, library_sources
+    from conformance.catalogue import SelectionError
     from conformance.devices import Limits, ZygotePool
     from conformance.errors import HarnessError
     from conformance.scaffold import ScaffoldError
+    from conformance.selection import library_sources
 
     pool = ZygotePool(Limits())
     try:

@@ -1,7 +1,8 @@
-"""The devices of one pytest process: one zygote, replaced if it should die."""
+"""The devices of one pytest process: one zygote for each toolchain, replaced if it should die."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -33,12 +34,15 @@ class ZygotePool:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self._zygote: Zygote | None = None
+        self._zygotes: dict[str, Zygote] = {}
+        self._caches: tempfile.TemporaryDirectory[str] | None = None
 
-    def start(self) -> None:
-        """Begin to start the zygote, in the background."""
-        if self._zygote is None or not self._zygote.alive:
-            self._zygote = Zygote()
+    def start(self, toolchain: str = "torchscript") -> Zygote:
+        """Begin to start the zygote of a toolchain, in the background."""
+        zygote = self._zygotes.get(toolchain)
+        if zygote is None or not zygote.alive:
+            self._zygotes[toolchain] = zygote = Zygote(toolchain)
+        return zygote
 
     def fork(
         self,
@@ -48,18 +52,30 @@ class ZygotePool:
         limits: Limits | None = None,
         program: Sequence[str] = (),
         codec: Codec = BUILTIN_VALUES,
+        zygote: str = "",
     ) -> Child:
         """A child in which verbs of ``toolchain`` can be called; ``subject`` says what backend it is to load.
 
         ``limits`` are the pool's when None. A child with a ``program``, a path and arguments, becomes that program,
-        which speaks by ``codec``.
+        which speaks by ``codec``. ``zygote`` is the toolchain whose zygote forks it, where that is another.
         """
-        self.start()
-        assert self._zygote is not None
+        zygote = zygote or toolchain
+        if zygote == "dynamo":
+            environment = {"TORCHINDUCTOR_CACHE_DIR": self._cache_folder(), **environment}
         message = {"toolchain": toolchain, "subject": subject, "environment": environment, "program": list(program)}
-        return Child(self._zygote, message, limits or self.limits, codec)
+        return Child(self.start(zygote), message, limits or self.limits, codec)
 
     def close(self) -> None:
-        if self._zygote is not None:
-            self._zygote.close()
-            self._zygote = None
+        """End the zygotes, and remove what compilers have cached in this run."""
+        for zygote in self._zygotes.values():
+            zygote.close()
+        self._zygotes.clear()
+        if self._caches is not None:
+            self._caches.cleanup()
+            self._caches = None
+
+    def _cache_folder(self) -> str:
+        """A folder for compiled kernels that no earlier run has written to."""
+        if self._caches is None:
+            self._caches = tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True)
+        return self._caches.name

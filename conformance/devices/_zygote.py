@@ -1,4 +1,4 @@
-"""The zygote: a process that imports torch and runs nothing, and forks a child for each device.
+"""The zygote: a process that imports torch and runs nothing, and forks a child for each device of one toolchain.
 
 Started as a program of its own (never forked from pytest: a thread pool that an operator has started there would hang
 its children). Requests are lines of JSON on a Unix socket, the child's descriptors come with them; the zygote answers
@@ -11,7 +11,6 @@ while the device before it is at work.
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import os
 import select
@@ -23,8 +22,12 @@ from pathlib import Path
 from typing import Any
 
 #: What every process of a run has, whatever the user's shell says: the warning of an unavailable backend must not be
-#: silenced.
-PINNED_ENVIRONMENT = {"TORCH_CPP_LOG_LEVEL": "WARNING", "OMP_NUM_THREADS": "1"}
+#: silenced, and a device compiles in its own process.
+PINNED_ENVIRONMENT = {
+    "TORCH_CPP_LOG_LEVEL": "WARNING",
+    "OMP_NUM_THREADS": "1",
+    "TORCHINDUCTOR_COMPILE_THREADS": "1",
+}
 
 DESCRIPTORS = ("connection", "stdout", "stderr", "stack")
 
@@ -35,7 +38,7 @@ def main(control_descriptor: int) -> None:
     lines = _Lines(control)
     (hello, _) = lines.read() or ({}, [])
     sys.path[:] = hello["path"]
-    _import_everything()
+    preloaded = _preload(hello["toolchain"])
     _adopt_orphans()
     wakeup, wakeup_writer = os.pipe()
     for descriptor in (wakeup, wakeup_writer):
@@ -44,7 +47,7 @@ def main(control_descriptor: int) -> None:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     inherited = [control.fileno(), wakeup, wakeup_writer]
-    spare = _Spare(inherited)
+    spare = _Spare(inherited, preloaded)
     devices = {spare.pid}
     _tell(control, {"ready": True})
     while True:
@@ -58,21 +61,21 @@ def main(control_descriptor: int) -> None:
                 return
             spare.become_device(*request)
             _tell(control, {"forked": spare.pid})
-            spare = _Spare(inherited)
+            spare = _Spare(inherited, preloaded)
             devices.add(spare.pid)
 
 
 class _Spare:
     """A child that was forked ahead, and waits to be told what device it is."""
 
-    def __init__(self, inherited: list[int]) -> None:
+    def __init__(self, inherited: list[int], preloaded: Any) -> None:
         self._connection, theirs = socket.socketpair()
         self.pid = os.fork()
         if self.pid == 0:
             self._connection.close()
             for descriptor in inherited:
                 os.close(descriptor)
-            _touch_memory()
+            _touch_memory(preloaded)
             request = _Lines(theirs).read()
             if request is None:
                 os._exit(0)  # the zygote has ended
@@ -91,9 +94,13 @@ class _Spare:
             os.close(descriptor)
 
 
-def _import_everything() -> None:
-    """What every child needs, once. No operator runs here: that would start threads, which do not survive a fork."""
+def _preload(toolchain: str) -> Any:
+    """Import what every device of a toolchain needs, once; the module that did, whose ``touch_memory`` a spare calls.
+
+    No operator runs here: that would start threads, which do not survive a fork.
+    """
     import gc
+    import importlib
 
     from conformance.quiet import ignore_missing_numpy
 
@@ -101,47 +108,23 @@ def _import_everything() -> None:
     import torch
 
     torch.set_num_threads(1)
-    import torch.jit.mobile
-    import torch.utils.bundled_inputs
-
     import conformance.cases
-    import conformance.devices._serve
-    import conformance.toolchains.torchscript  # noqa: F401
+    import conformance.devices._serve  # noqa: F401
 
-    _warm_the_jit(torch)
+    module = importlib.import_module(f"conformance.toolchains.{toolchain}.preload")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module.warm_up()
     gc.collect()
     gc.freeze()
+    return module
 
 
-def _warm_the_jit(torch: Any) -> None:
-    """Let PyTorch read what every child would have to: schemas, gradients, the sources of the corpus. Runs no operator.
-
-    A dictionary is looked up, which makes the JIT load its tables (25 ms); the models of the corpus are scripted on the
-    meta device, where nothing is computed (10 ms a model); one is saved and loaded (3 ms).
-    """
-    from conformance.cases import case_named, corpus
-
-    unit = torch.jit.CompilationUnit("def look_up(table: Dict[str, int]) -> int:\n    return table['key']\n")
-    for _ in range(2):
-        unit.look_up({"key": 1})
-    with warnings.catch_warnings(), torch.device("meta"):
-        warnings.simplefilter("ignore")
-        for case in corpus():
-            torch.jit.script(case.module_class().eval())
-        plain = torch.jit.script(case_named("add").module_class().eval())
-        torch.jit.load(io.BytesIO(plain.save_to_buffer()))
-        torch.jit.mobile._load_for_lite_interpreter(io.BytesIO(plain._save_to_buffer_for_lite_interpreter()))
-
-
-def _touch_memory() -> None:
+def _touch_memory(preloaded: Any) -> None:
     """Write, while nobody waits, to the memory that a device will write to: each page is copied at its first write."""
-    import torch
-
-    from conformance.cases import case_named
-
-    with warnings.catch_warnings(), torch.device("meta"):
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        torch.jit.script(case_named("submodules").module_class().eval())
+        preloaded.touch_memory()
 
 
 def _become_device(message: dict[str, Any], descriptors: list[int]) -> None:

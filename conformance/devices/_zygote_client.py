@@ -20,9 +20,12 @@ _START_SECONDS = 120.0
 
 
 class Zygote:
-    """A zygote process of this pytest process. Starts at once, and is awaited at the first fork."""
+    """A zygote process of this pytest process, for devices of ``toolchain``.
 
-    def __init__(self) -> None:
+    Starts at once, and is awaited at the first fork.
+    """
+
+    def __init__(self, toolchain: str) -> None:
         self.control, theirs = socket.socketpair()
         self._data = b""
         self._ready = False
@@ -38,7 +41,7 @@ class Zygote:
                 stdin=subprocess.DEVNULL,
                 env={**os.environ, **PINNED_ENVIRONMENT},
             )
-        self._send({"path": sys.path})
+        self._send({"path": sys.path, "toolchain": toolchain})
 
     def fork(self, message: dict[str, Any], descriptors: list[int]) -> int:
         """Ask for a child, which gets ``descriptors``; returns a ticket for it, without waiting for its process id.

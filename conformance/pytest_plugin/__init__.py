@@ -39,6 +39,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="show which backends there are, and whether each works here, and exit",
     )
     group.addoption(
+        "--conformance-compile-options",
+        action="append",
+        default=[],
+        metavar="JSON",
+        help="a JSON object for torch.compile(options=...); each (repeatable) is an entry of its own in the reports",
+    )
+    group.addoption(
         "--conformance-report",
         metavar="DIR",
         default="conformance-report",

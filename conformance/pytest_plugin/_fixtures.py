@@ -11,7 +11,7 @@ from conformance.catalogue import Description
 from conformance.goldens import GoldenSet
 from conformance.operators.trial import OperatorTrial
 from conformance.pytest_plugin._run import BENCH
-from conformance.toolchains.torchscript.face import PreparedCase, TorchScriptDevice
+from conformance.toolchains.cell import CellDevice, PreparedCase
 
 
 @pytest.fixture
@@ -22,25 +22,25 @@ def bench(request: pytest.FixtureRequest) -> Bench:
 
 
 @pytest.fixture
-def host(bench: Bench) -> TorchScriptDevice:
+def host(bench: Bench) -> CellDevice:
     """The process that lowers and saves, in the cell's host state."""
     return bench.host
 
 
 @pytest.fixture
-def target(bench: Bench) -> TorchScriptDevice:
+def target(bench: Bench) -> CellDevice:
     """The process that loads and runs, in the cell's target state."""
     return bench.target
 
 
 @pytest.fixture
-def native(bench: Bench) -> TorchScriptDevice:
+def native(bench: Bench) -> CellDevice:
     """A program without Python that loads and runs, in the cell's target state."""
     return bench.native
 
 
 @pytest.fixture
-def bare(bench: Bench) -> TorchScriptDevice:
+def bare(bench: Bench) -> CellDevice:
     """A process in which no backend is loaded."""
     return bench.bare
 

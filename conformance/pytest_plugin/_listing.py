@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import shutil
+import textwrap
 from pathlib import Path
 
 import pytest
 
-from conformance.catalogue import Candidate, SelectionError, candidates, library_sources
+from conformance.catalogue import Candidate, SelectionError
 from conformance.devices import ZygotePool
 from conformance.pytest_plugin._start import limits_of
 from conformance.quiet import ignore_missing_numpy
 from conformance.registry import Source
+from conformance.selection import candidates, library_sources
 
 
 def list_backends(config: pytest.Config) -> int:
@@ -21,7 +23,7 @@ def list_backends(config: pytest.Config) -> int:
 
     pool = ZygotePool(limits_of(config))
     try:
-        found = candidates(pool)
+        found, left_out = candidates(pool, every=config.option.verbose > 0)
         if config.option.conformance_library:
             sources = library_sources(Path(config.option.conformance_library), pool)
             found += [Candidate(source) for source in sources]
@@ -29,11 +31,12 @@ def list_backends(config: pytest.Config) -> int:
         raise pytest.UsageError(str(error)) from error
     finally:
         pool.close()
-    if not found:
-        print("No backend is installed: none has an entry point in the group 'conformance_backends'.")
-        return 0
     rows = [(each.source.name, _toolchain(each), _distribution(each.source), each.problem) for each in found]
-    print(backends_text(rows, shutil.get_terminal_size().columns))
+    width = shutil.get_terminal_size().columns
+    print(backends_text(rows, width))
+    if left_out:
+        others = f"PyTorch brings along for debugging and testing (-v examines them): {', '.join(left_out)}"
+        print("\n" + textwrap.fill(others, width, break_long_words=False))
     return 0
 
 

@@ -51,6 +51,13 @@ class Runner:
             return None
         return pytest.Module.from_parent(parent, path=module_path, nodeid=f"suites/{module_path.name}")
 
+    def pytest_pycollect_makeitem(self, obj: object) -> list[pytest.Item] | None:
+        """Leave out the clauses of toolchains that no chosen backend has."""
+        clause = clause_of(obj)
+        if clause is None or clause.toolchain in {each.toolchain for each in self._workshop.descriptions.values()}:
+            return None
+        return []
+
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """One item for each cell of a clause and each backend."""
         clause = clause_of(metafunc.function)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import json
 import random
 import time
 import uuid
@@ -13,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from conformance.catalogue import Candidate, Description, SelectionError, select
-from conformance.contract import Level, suites_path
+from conformance.catalogue import Candidate, Description, SelectionError
+from conformance.contract import Level, levels_of, suites_path
 from conformance.devices import Limits, Pool, ZygotePool
 from conformance.errors import HarnessError
 from conformance.expectations import Expectations, ExpectationsFile
 from conformance.pytest_plugin._expectations import expectations_of, file_to_update
 from conformance.quiet import NUMPY_IS_MISSING, ignore_missing_numpy
+from conformance.selection import select
 
 if TYPE_CHECKING:
     from conformance.bench import Workshop
@@ -55,6 +57,7 @@ def start(config: pytest.Config) -> None:
         )
     descriptions = [candidate.description for candidate in chosen if candidate.description is not None]
     try:
+        _check_level(config, descriptions)
         expectations = expectations_of(config, descriptions)
         file = file_to_update(config, descriptions)
     except pytest.UsageError:
@@ -139,10 +142,37 @@ def _announce_compiling(config: pytest.Config) -> None:
         writer.line("conformance: compiling the native target, once for this PyTorch (10 to 20 s)")
 
 
+def _compile_options(config: pytest.Config) -> list[dict[str, Any]]:
+    found = []
+    for text in config.option.conformance_compile_options:
+        try:
+            options = json.loads(text)
+        except ValueError as error:
+            raise pytest.UsageError(f"--conformance-compile-options takes a JSON object: {error}: {text!r}") from None
+        if not isinstance(options, dict):
+            raise pytest.UsageError(
+                f"--conformance-compile-options takes a JSON object such as '{{\"name\": true}}', found {text!r}"
+            )
+        found.append(options)
+    return found
+
+
+def _check_level(config: pytest.Config, descriptions: list[Description]) -> None:
+    level = config.option.conformance_level
+    for each in descriptions:
+        known = [known.value for known in levels_of(each.toolchain)]
+        if level and level not in known:
+            raise pytest.UsageError(
+                f"--conformance-level={level}: backends of the toolchain {each.toolchain}, such as "
+                f"{each.source.name!r}, have the levels {', '.join(known)}"
+            )
+
+
 def _select(config: pytest.Config, pool: ZygotePool) -> list[Candidate]:
     library = config.option.conformance_library
     try:
-        return select(config.option.conformance_backend, Path(library) if library else None, pool)
+        chosen = config.option.conformance_backend
+        return select(chosen, Path(library) if library else None, pool, _compile_options(config))
     except (SelectionError, HarnessError) as error:
         pool.close()
         raise pytest.UsageError(str(error)) from error

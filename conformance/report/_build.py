@@ -136,6 +136,7 @@ def _backend(description: Description) -> dict[str, Any]:
         "distribution": description.source.distribution,
         "version": description.source.version,
         "distribution_hash": description.distribution_hash,
+        "options": description.options,
         "files": list(description.files),
         "features": {"missing": dict(sorted(description.missing_features.items()))},
         "tolerances": {name: list(pair) for name, pair in description.tolerances.items()},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -41,8 +42,9 @@ def headline(report: Row) -> str:
     distribution = f" ({backend['distribution']}{version})" if backend["distribution"] else ""
     target = report.get("target", {}).get("spec", "local")
     elsewhere = "" if target == "local" else f"target {target}, "
+    options = f", options {json.dumps(backend['options'])}" if backend.get("options") else ""
     return (
-        f"{backend['name']}{distribution}: {backend['toolchain']}, {elsewhere}"
+        f"{backend['name']}{distribution}: {backend['toolchain']}{options}, {elsewhere}"
         f"torch {environment.get('torch', 'unknown')}, "
         f"{environment.get('platform', 'platform unknown')}, seed {report['run']['seed']}"
     )

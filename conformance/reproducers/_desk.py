@@ -59,7 +59,7 @@ class Desk:
             seed=self._workshop.seed,
             function=function,
             parameters=parameters,
-            calls=self._workshop.calls,
+            calls=lambda name: self._workshop.calls(name, cell.clause.toolchain),
         )
         limits = Limits(self._workshop.pool.limits.seconds, self._workshop.pool.limits.memory_bytes)
         if evidence.trace.overflowed:

@@ -15,7 +15,6 @@ from typing import Any
 import torch
 
 from conformance.availability import Availability
-from conformance.bench import PARTS
 from conformance.cases import Call, case_named
 from conformance.catalogue import Description
 from conformance.comparison import Difference
@@ -144,14 +143,12 @@ def _step_of(value: Any, steps: Sequence[Step], before: tuple[int, int] | None =
 
 def by_clause(facts: Facts, scenario: Scenario) -> str:
     """A judge that holds the clause against what the steps answer. Raises CannotTell for a clause with own fixtures."""
-    unknown = [name for name in facts.parameters if name not in PARTS]
-    if unknown:
-        raise CannotTell(f"the clause asks for {unknown}, which only the run has")
     function, cell = facts.function, facts.cell
     collection = scenario.collection
     collection.add(function.__module__, function.__name__)
     collection.add_all("conformance.reproducers._tape")
-    collection.add("conformance.toolchains.torchscript.face", "TorchScriptDevice", "PreparedCase")
+    collection.add("conformance.toolchains.torchscript.face", "TorchScriptDevice")
+    collection.add("conformance.toolchains.cell", "PreparedCase")
     collection.add("conformance.comparison", "comparing")
     device = f"TorchScriptDevice(tape, {cell.runtime!r})"
     parts = {
@@ -164,6 +161,9 @@ def by_clause(facts: Facts, scenario: Scenario) -> str:
         "record": "Record()",
         "bench": _bench(cell, device, scenario),
     }
+    unknown = [name for name in facts.parameters if name not in parts]
+    if unknown:
+        raise CannotTell(f"the clause asks for {unknown}, which only the run has")
     if "record" in facts.parameters:
         collection.add("conformance.bench", "Record")
     if cell.case:

@@ -10,7 +10,7 @@ from conformance.cases import case_named
 from conformance.devices import Step
 from conformance.privacy import without_paths
 from conformance.reproducers._scenario import CannotTell, Scenario, is_identifier
-from conformance.toolchains.torchscript import verb_named
+from conformance.toolchains.torchscript import verb
 
 #: A verb as code. It gets the scenario and the step; the lines may use ``this``, the step's own block.
 Writer = Callable[[Scenario, Step], list[str]]
@@ -40,7 +40,7 @@ def writes(verb: str) -> Callable[[Writer], Writer]:
 
 def _copied(scenario: Scenario, step: Step) -> list[str]:
     """Any verb: its own function, copied into the script, called with modules for their numbers."""
-    function = verb_named(step.verb)
+    function = verb.named(step.verb)
     scenario.collection.add(function.__module__, function.__name__)
     scenario.collection.add("conformance.reproducers._session", "Session", "session")
     defaults = {name: each.default for name, each in inspect.signature(function).parameters.items()}

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 #: Toolchain name → the module whose ``open_session`` makes its session.
 TOOLCHAINS = {
     "discovery": "conformance.toolchains.discovery",
+    "dynamo": "conformance.toolchains.dynamo",
     "torchscript": "conformance.toolchains.torchscript",
 }
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from conformance.backend import Backend, Environment, TorchScriptBackend
+from conformance.backend import Backend, DynamoBackend, Environment, TorchScriptBackend
 from conformance.cases import case_named
 from conformance.registry import PluginError, check, describe, load_backend, resolve
 from conformance.toolchains import Subject
@@ -22,12 +22,11 @@ class Discovery:
     """The session of a describing child."""
 
     def __init__(self, subject: dict[str, Any] | None) -> None:
-        assert subject is not None
-        self._subject = subject
+        self._subject = subject or {}
         self._backend: Backend | None = None
 
     def call(self, verb: str, arguments: dict[str, Any]) -> Any:
-        """Answer ``register``, ``describe``, ``prepare``, ``load``, ``reproduction``, ``saboteurs`` or ``release``."""
+        """Answer a verb of the table below."""
         verbs: dict[str, Callable[..., Any]] = {
             "register": lambda: None,
             "describe": self._describe,
@@ -35,6 +34,7 @@ class Discovery:
             "load": self._load,
             "reproduction": self._reproduction,
             "saboteurs": self._saboteurs,
+            "known_to_dynamo": _known_to_dynamo,
             "release": lambda: None,
         }
         return verbs[verb](**arguments)
@@ -81,6 +81,7 @@ class Discovery:
                 {
                     "name": each.name,
                     "value": each.value,
+                    "toolchain": each.backend.toolchain,
                     "sabotage": each.sabotage,
                     "caught_by": list(each.caught_by),
                     "verdicts": list(each.verdicts),
@@ -98,6 +99,8 @@ class Discovery:
             names = sorted(_registered() - before)
             if isinstance(backend, TorchScriptBackend) and not self._subject["library"]:
                 _expect_registered(backend.name, names)
+            if isinstance(backend, DynamoBackend):
+                _expect_known_to_dynamo(backend.name)
         return names
 
 
@@ -126,3 +129,26 @@ def _expect_registered(name: str, names: list[str]) -> None:
             f"load() worked, but PyTorch knows no TorchScript backend named {name!r} afterwards: {found}. "
             "Set `name` to the name under which the library registers its class."
         ) from None
+
+
+def _known_to_dynamo() -> dict[str, list[str]]:
+    """Every name that ``torch.compile(backend=...)`` takes here, with its tags; importing no vendor's module."""
+    import torch._dynamo
+    from torch._dynamo.backends.registry import _COMPILER_FNS
+
+    names = torch._dynamo.list_backends(exclude_tags=())
+    return {name: list(getattr(_COMPILER_FNS.get(name), "_tags", ())) for name in names}
+
+
+def _expect_known_to_dynamo(name: str) -> None:
+    import torch._dynamo
+
+    try:
+        found = torch._dynamo.lookup_backend(name)
+    except torch._dynamo.exc.InvalidBackend:
+        raise PluginError(
+            f"load() worked, but torch.compile knows no backend {name!r} afterwards. Register it with "
+            "torch._dynamo.register_backend in load(), or by an entry point of the group 'torch_dynamo_backends'."
+        ) from None
+    if not callable(found):
+        raise PluginError(f"the backend {name!r} is not callable: PyTorch has {found!r:.80} under that name")

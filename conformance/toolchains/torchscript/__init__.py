@@ -16,9 +16,9 @@ from conformance.toolchains.torchscript import (  # noqa: F401  (verbs)
     _operators,
     _probe,
 )
-from conformance.toolchains.torchscript._session import Session, verb_named, verb_names
+from conformance.toolchains.torchscript._session import Session, verb
 
-__all__ = ["open_session", "verb_named", "verb_names"]
+__all__ = ["open_session", "verb"]
 
 
 def open_session(subject: dict[str, Any] | None) -> Session:

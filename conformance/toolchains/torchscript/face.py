@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from conformance.cases import Call
-from conformance.devices import Device
+from conformance.toolchains.cell import CellDevice, PreparedCase
 from conformance.values import decode, encode
+
+__all__ = ["Ability", "Artifact", "Module", "PreparedCase", "TorchScriptDevice"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -29,13 +31,8 @@ class Artifact:
     runtime: str
 
 
-class TorchScriptDevice(Device):
-    """A device for one cell: it knows the cell's case, seed and runtime."""
-
-    def bind(self, case: PreparedCase, runtime: str) -> TorchScriptDevice:
-        self._case = case
-        self.runtime = runtime
-        return self
+class TorchScriptDevice(CellDevice):
+    """A device that speaks TorchScript."""
 
     # Making modules.
 
@@ -379,27 +376,3 @@ def _threads(found: dict[str, Any]) -> Threads:
     return Threads(
         [[decode(each) for each in results] for results in found["results"]], found["modes"], found["errors"]
     )
-
-
-class PreparedCase:
-    """A case with the cell's seed, and what eager PyTorch gives for its samples (computed at first use)."""
-
-    def __init__(self, name: str, seed: int, methods: tuple[str, ...], samples: Any) -> None:
-        self.name = name
-        self.seed = seed
-        self.methods = methods
-        self._samples = samples
-
-    @property
-    def calls(self) -> tuple[Call, ...]:
-        """Every sample call of every method, with the result of eager PyTorch."""
-        calls: tuple[Call, ...] = self._samples()
-        return calls
-
-    @property
-    def call(self) -> Call:
-        """The first of them."""
-        return self.calls[0]
-
-    def calls_of(self, method: str) -> tuple[Call, ...]:
-        return tuple(call for call in self.calls if call.method == method)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from conformance.saboteur import Saboteur
 from torch_conformance_saboteurs import (
+    dynamo_guards,
+    dynamo_life_cycle,
+    dynamo_results,
     sabotage_age,
     sabotage_availability,
     sabotage_composition,
@@ -37,4 +40,7 @@ SABOTEURS: tuple[Saboteur, ...] = (
     *sabotage_native.SABOTEURS,
     *sabotage_flaky.SABOTEURS,
     *sabotage_trial.SABOTEURS,
+    *dynamo_results.SABOTEURS,
+    *dynamo_life_cycle.SABOTEURS,
+    *dynamo_guards.SABOTEURS,
 )

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from conformance.backend import TorchScriptBackend
+from conformance import backend as authors
 from conformance.saboteur import Saboteur
 from torch_conformance_saboteurs.control import Handle, PythonBackend, Record
 from torch_conformance_saboteurs.graphs import nodes_of
 
-Backend = TypeVar("Backend", bound=type[TorchScriptBackend])
+Backend = TypeVar("Backend", bound=type[authors.Backend])
 
 
 class Listing:

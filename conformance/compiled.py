@@ -1,0 +1,91 @@
+"""What clauses about ``torch.compile`` backends assert with, beside :mod:`conformance.assertions`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from conformance.assertions import check
+from conformance.cases import case_named
+from conformance.comparison import assert_close
+from conformance.errors import ConformanceFailure, SubjectError
+from conformance.toolchains.dynamo.face import COMPILER_FAILED, Counts, DynamoDevice, Observation, PreparedCase
+from conformance.values import tensors_in
+
+CONSTRAINT_VIOLATED = "torch.fx.experimental.symbolic_shapes.ConstraintViolationError"
+
+__all__ = [
+    "CONSTRAINT_VIOLATED",
+    "assert_clean_refusal",
+    "assert_counts",
+    "assert_same_effects",
+    "assert_strides_like",
+    "is_clean_refusal",
+]
+
+
+def assert_counts(counts: Counts, where: str, *, lowerings: int | None = None, least_runs: int = 1) -> None:
+    """The backend lowered (exactly so often, where that is given), and its code ran so often at least: the right
+    numbers alone could be those of PyTorch itself, which runs what a backend skips."""
+    if lowerings is not None:
+        check(
+            counts.lowerings == lowerings,
+            f"{where}: expected {lowerings} lowerings by the backend, found {counts.lowerings}",
+        )
+    check(counts.lowerings > 0, f"{where}: the backend was never given a graph: PyTorch ran the model by itself")
+    check(
+        counts.runs >= least_runs,
+        f"{where}: the backend's code ran {counts.runs} times in {least_runs} calls: PyTorch ran the rest by itself",
+    )
+
+
+def assert_strides_like(actual: Any, expected: Any, where: str) -> None:
+    """Each tensor has the strides of its counterpart, where these say where an element lies."""
+    for index, (mine, theirs) in enumerate(zip(tensors_in(actual), tensors_in(expected), strict=True)):
+        found, wanted = _telling_strides(mine), _telling_strides(theirs)
+        check(found == wanted, f"{where}, tensor {index}: expected strides {theirs.stride()}, found {mine.stride()}")
+
+
+def _telling_strides(tensor: torch.Tensor) -> list[int]:
+    if tensor.numel() == 0:
+        return []
+    return [stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if size > 1]
+
+
+def assert_same_effects(seen: Observation, expected: Observation, where: str) -> None:
+    """The arguments are afterwards what they are in eager PyTorch, and the same ones have been written to."""
+    assert_close(seen.arguments, expected.arguments, f"{where}, the arguments after the call")
+    check(
+        seen.written == expected.written,
+        f"{where}: which arguments have a new _version: expected {expected.written}, found {seen.written}",
+    )
+
+
+def is_clean_refusal(error: SubjectError, backend: str) -> bool:
+    """Whether Dynamo says that the backend failed, and names it."""
+    return error.is_a(COMPILER_FAILED) and backend in error.text
+
+
+def assert_clean_refusal(host: DynamoDevice, case: PreparedCase, backend: str) -> None:
+    """A model that needs an undeclared feature is refused by an error that names the backend (``compile.refusal``)."""
+    missing = ", ".join(sorted(feature.name for feature in case_named(case.name, "dynamo").features))
+    refusals = 0
+    for call in case.calls:
+        try:
+            compiled = host.lower(case, call.inputs)
+            found = host.run(compiled, call.inputs).result
+        except SubjectError as error:
+            check(
+                is_clean_refusal(error, backend),
+                f"expected BackendCompilerFailed naming {backend!r}, found {error.type}: {error.text.strip():.300}",
+            )
+            refusals += 1
+            continue
+        try:
+            assert_close(found, call.expected, case.name)
+        except ConformanceFailure as difference:
+            raise ConformanceFailure(
+                f"{case.name} (needs {missing}) is not refused but miscomputed: {difference}"
+            ) from None
+    check(refusals > 0, f"{case.name} (needs {missing}) is refused nowhere: the declaration is out of date")

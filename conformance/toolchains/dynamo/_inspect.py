@@ -1,0 +1,124 @@
+"""Verbs that watch a call from inside the process."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+from conformance.toolchains import Subject
+from conformance.toolchains.dynamo._session import Session, verb
+from conformance.values import decode
+
+#: Operators that make room for a result, look at it differently, or ask what it is; none computes anything.
+_NO_WORK = {
+    "aten::empty",
+    "aten::empty_like",
+    "aten::empty_strided",
+    "aten::resize_",
+    "aten::set_",
+    "aten::lift_fresh",
+    "aten::detach",
+    "aten::alias",
+    "aten::to",
+    "aten::resolve_conj",
+    "aten::resolve_neg",
+    "aten::as_strided",
+    "aten::view",
+    "aten::_unsafe_view",
+    "aten::reshape",
+    "aten::_reshape_alias",
+    "aten::expand",
+    "aten::t",
+    "aten::transpose",
+    "aten::permute",
+    "aten::select",
+    "aten::slice",
+    "aten::squeeze",
+    "aten::unsqueeze",
+}
+
+
+@verb
+def operators_run(session: Session, model: int, inputs: bytes) -> list[str]:
+    """The operators that PyTorch itself executes in one call of a model that was called before, one entry for each."""
+    function = session.get(model).function
+    with Subject():
+        function(*decode(inputs))
+        arguments = decode(inputs)
+        with profile(activities=[ProfilerActivity.CPU]) as profiler:
+            function(*arguments)
+        names = [event.name for event in profiler.events() if event.name.startswith("aten::")]
+    return [name for name in names if name not in _NO_WORK]
+
+
+@verb
+def effort(session: Session, model: int, inputs: bytes, calls: int) -> list[dict[str, float]]:
+    """What each of so many calls cost: Python functions that were entered, seconds of this process's time, and modules
+    that were imported."""
+    function = session.get(model).function
+    found = []
+    with Subject():
+        for _ in range(calls):
+            arguments = decode(inputs)
+            modules, began = len(sys.modules), time.process_time()
+            entered = _count_functions(lambda arguments=arguments: function(*arguments))  # type: ignore[misc]
+            seconds = time.process_time() - began
+            found.append({"functions": entered, "seconds": seconds, "modules": len(sys.modules) - modules})
+    return found
+
+
+def _count_functions(call: Callable[[], Any]) -> int:
+    entered = 0
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        nonlocal entered
+        entered += event == "call"
+
+    sys.setprofile(count)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return entered
+
+
+@verb
+def tracing_done(session: Session, model: int, inputs: bytes) -> list[str]:
+    """What of a compiler's work happens in one call of a model: tracing, or AOT Autograd."""
+    import torch._functorch.aot_autograd as aot_autograd
+    import torch.fx._symbolic_trace as symbolic_trace
+    import torch.fx.experimental.proxy_tensor as proxy_tensor
+
+    places = [
+        (aot_autograd, "create_aot_state", "AOT Autograd"),
+        (symbolic_trace.Tracer, "trace", "symbolic tracing"),
+        (proxy_tensor._MakefxTracer, "trace", "make_fx"),
+        (torch.jit, "trace", "torch.jit.trace"),
+        (torch.jit, "script", "torch.jit.script"),
+    ]
+    seen: list[str] = []
+    originals = [getattr(owner, name) for owner, name, _ in places]
+
+    def noting(original: Any, what: str) -> Any:
+        def noted(*arguments: Any, **keywords: Any) -> Any:
+            seen.append(what)
+            return original(*arguments, **keywords)
+
+        return noted
+
+    function = session.get(model).function
+    arguments = decode(inputs)
+    for (owner, name, what), original in zip(places, originals, strict=True):
+        setattr(owner, name, noting(original, what))
+    try:
+        with Subject():
+            function(*arguments)
+    finally:
+        for (owner, name, _), original in zip(places, originals, strict=True):
+            setattr(owner, name, original)
+    return seen

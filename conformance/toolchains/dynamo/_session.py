@@ -1,0 +1,50 @@
+"""The objects of a device for a torch.compile backend, and its table of verbs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from conformance.backend import DynamoBackend
+from conformance.toolchains.dynamo.watch import Watch
+from conformance.toolchains.session import ObjectSession, Verbs
+
+verb = Verbs()
+
+#: The backend of a control: Dynamo does its work, and runs the graph as it is.
+CONTROL = "eager"
+
+
+@dataclasses.dataclass
+class Model:
+    """A model, what is called in its place once it is compiled, and what was seen between Dynamo and the backend."""
+
+    module: Any
+    function: Callable[..., Any]
+    watch: Watch | None = None
+
+
+class Session(ObjectSession[DynamoBackend]):
+    """What a device for a torch.compile backend holds: the backend, and models."""
+
+    def __init__(self, subject: dict[str, Any] | None) -> None:
+        super().__init__(subject, verb, DynamoBackend)
+
+    @property
+    def backend_name(self) -> str:
+        """The name that ``torch.compile(backend=...)`` is given."""
+        return self.backend.name if self.backend else CONTROL
+
+    def watch(self) -> Watch:
+        """A fresh watch over the backend, with its options and mode, as ``torch.compile`` would call it."""
+        import torch
+
+        name = self.backend_name
+        options = dict(self.backend.options) if self.backend and self.backend.options else None
+        mode = self.backend.mode if self.backend else None
+        if name == "inductor":
+            inner: Any = torch._TorchCompileInductorWrapper(mode, options, None)
+        else:
+            inner = torch._TorchCompileWrapper(name, mode, options, None)
+        return Watch(name, inner)

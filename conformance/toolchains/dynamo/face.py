@@ -1,0 +1,217 @@
+"""What a clause sees of a device for a torch.compile backend: a method for each verb, typed, on plain values."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from conformance.cases import Call
+from conformance.errors import SubjectError
+from conformance.toolchains.cell import CellDevice, PreparedCase
+from conformance.values import decode, encode, tensors_in
+
+#: What Dynamo raises when a backend raises.
+COMPILER_FAILED = "torch._dynamo.exc.BackendCompilerFailed"
+
+__all__ = ["COMPILER_FAILED", "Counts", "DynamoDevice", "Model", "Observation", "PreparedCase"]
+
+#: Pairs (argument, dimension) that ``torch._dynamo.mark_dynamic`` is called for.
+Marks = tuple[tuple[int, int], ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Model:
+    """A model that a device holds, compiled or not."""
+
+    number: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Observation:
+    """One call: what it returned, what it left its arguments as, and which tensors among these it has written to."""
+
+    result: Any
+    arguments: tuple[Any, ...]
+    written: tuple[bool, ...]
+
+    @classmethod
+    def of(cls, row: dict[str, Any]) -> Observation:
+        """From what a verb answers."""
+        result, arguments = decode(row["result"])
+        return cls(result, arguments, tuple(row["written"]))
+
+    @property
+    def shared(self) -> dict[str, list[str]]:
+        """Which tensors lie in one memory: name of a result or argument → the names of the others."""
+        named = [(f"result {index}", tensor) for index, tensor in enumerate(tensors_in(self.result))]
+        named += [(f"argument {index}", tensor) for index, tensor in enumerate(tensors_in(self.arguments))]
+        memory = {name: tensor.untyped_storage().data_ptr() for name, tensor in named if tensor.numel()}
+        return {
+            name: [other for other in memory if other != name and memory[other] == place]
+            for name, place in memory.items()
+        }
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Counts:
+    """How often the backend was given a graph, and how often its code was called; a sentence for each result that was
+    not what the graph has, and for what lowering changed of what surrounds it."""
+
+    lowerings: int
+    runs: int
+    malformed: list[str]
+    disturbed: list[str]
+
+
+class DynamoDevice(CellDevice):
+    """A device for a torch.compile backend."""
+
+    def call(self, verb: str, /, phase: str | None = None, seconds: float | None = None, **arguments: Any) -> Any:
+        """Ask for a verb. What Dynamo reports as a backend's failure to lower is filed so, whatever call it came in."""
+        try:
+            return super().call(verb, phase, seconds, **arguments)
+        except SubjectError as error:
+            if error.is_a(COMPILER_FAILED):
+                error.phase = "lower"
+            raise
+
+    @staticmethod
+    def _call_of(row: dict[str, Any]) -> Call:
+        seen = Observation.of(row)
+        return Call(row["method"], decode(row["inputs"]), seen.result, seen)
+
+    # Making models.
+
+    def build(self, case: PreparedCase, variant: int = 0) -> Model:
+        """The case's model as it is; another ``variant`` has other weights."""
+        return Model(self.call("build", case=case.name, seed=case.seed + variant))
+
+    def compile(self, model: Model | PreparedCase, *, by_name: bool = False, dynamic: bool | None = None) -> Model:
+        """Hand a model, or a case's, to torch.compile; nothing is lowered yet."""
+        if isinstance(model, PreparedCase):
+            model = self.build(model)
+        return Model(self.call("compile", phase="lower", model=model.number, by_name=by_name, dynamic=dynamic))
+
+    def lower(
+        self,
+        model: Model | PreparedCase,
+        inputs: tuple[Any, ...] | None = None,
+        *,
+        arranged: str = "",
+        marks: Marks = (),
+    ) -> Model:
+        """Compile a model and call it up to where compiled code would run: what goes wrong then is lowering's.
+
+        ``inputs`` are those of the case's first call when None; the other arguments are those of :meth:`run`.
+        """
+        if inputs is None:
+            assert isinstance(model, PreparedCase)
+            inputs = model.call.inputs
+        compiled = self.compile(model)
+        self.call("lower", model=compiled.number, inputs=encode(inputs), arranged=arranged, marks=_plain(marks))
+        return compiled
+
+    def reset(self) -> None:
+        """Let Dynamo forget what it has compiled."""
+        self.call("reset")
+
+    def configure(self, **settings: Any) -> None:
+        """Change settings of ``torch._dynamo.config``."""
+        self.call("configure", **settings)
+
+    def forget(self, model: Model) -> None:
+        """Destroy one model."""
+        self.call("forget", phase="release", model=model.number)
+
+    def disturb(self, model: Model, how: str) -> None:
+        """Change a model's parameters and buffers: "in place", "replaced" or "loaded"."""
+        self.call("disturb", phase="build", model=model.number, how=how)
+
+    # Calling them.
+
+    def run(
+        self,
+        model: Model,
+        inputs: tuple[Any, ...],
+        *,
+        stance: str = "default",
+        arranged: str = "",
+        marks: Marks = (),
+    ) -> Observation:
+        """Call a model with fresh copies of ``inputs``.
+
+        ``arranged``: "" (as they are), "tied" (the second is the first), "overlapping" (both are parts of the first),
+        "derived" (they are results of a computation that wants gradients).
+        """
+        return self.run_often(model, inputs, 1, stance=stance, arranged=arranged, marks=marks)[0]
+
+    def run_often(
+        self,
+        model: Model,
+        inputs: tuple[Any, ...],
+        repeat: int,
+        *,
+        stance: str = "default",
+        arranged: str = "",
+        marks: Marks = (),
+    ) -> list[Observation]:
+        """Call a model so many times."""
+        rows = self.call(
+            "run",
+            model=model.number,
+            inputs=encode(inputs),
+            repeat=repeat,
+            stance=stance,
+            arranged=arranged,
+            marks=_plain(marks),
+        )
+        return [Observation.of(row) for row in rows]
+
+    def gradients(self, model: Model, inputs: tuple[Any, ...], marks: Marks = ()) -> tuple[Any, Any]:
+        """Call a model and go back: the result, and the gradients of ``inputs``."""
+        found: tuple[Any, Any] = decode(
+            self.call("gradients", phase="run", model=model.number, inputs=encode(inputs), marks=_plain(marks))
+        )
+        return found
+
+    def run_at_sizes(self, model: Model, sizes: list[int]) -> list[int]:
+        """Call a model of two matrices with so many rows; the sizes at which the result is wrong."""
+        wrong: list[int] = self.call("run_at_sizes", phase="run", model=model.number, sizes=sizes)
+        return wrong
+
+    def run_keeping(self, model: Model, calls: tuple[Call, ...]) -> list[Any]:
+        """Make the calls; the results, looked at after the last one."""
+        inputs = [encode(call.inputs) for call in calls]
+        return [decode(data) for data in self.call("run_keeping", phase="run", model=model.number, inputs=inputs)]
+
+    # Looking.
+
+    def counts(self, model: Model) -> Counts:
+        """What was seen between Dynamo and the backend."""
+        return Counts(**self.call("counts", phase="inspect", model=model.number))
+
+    def state_of(self, model: Model) -> dict[str, Any]:
+        """A model's parameters and buffers."""
+        state: dict[str, Any] = decode(self.call("state_of", phase="inspect", model=model.number))
+        return state
+
+    def operators_run(self, model: Model, inputs: tuple[Any, ...]) -> list[str]:
+        """The operators that PyTorch itself executes in one call, each time that it does."""
+        names: list[str] = self.call("operators_run", phase="run", model=model.number, inputs=encode(inputs))
+        return names
+
+    def effort(self, model: Model, inputs: tuple[Any, ...], calls: int) -> list[dict[str, float]]:
+        """What each of so many calls costs."""
+        rows: list[dict[str, float]] = self.call(
+            "effort", phase="run", model=model.number, inputs=encode(inputs), calls=calls
+        )
+        return rows
+
+    def tracing_done(self, model: Model, inputs: tuple[Any, ...]) -> list[str]:
+        """What of a compiler's work happens in one call."""
+        seen: list[str] = self.call("tracing_done", phase="run", model=model.number, inputs=encode(inputs))
+        return seen
+
+
+def _plain(marks: Marks) -> list[list[int]]:
+    return [list(mark) for mark in marks]

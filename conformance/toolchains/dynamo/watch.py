@@ -1,0 +1,110 @@
+"""What stands between Dynamo and the backend: it counts, and remembers what it saw."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from torch._dynamo.source import ConstantSource
+from torch._guards import TracingContext, detect_fake_mode
+
+
+class Lowered(BaseException):
+    """Raised in place of the first call of compiled code: lowering is over, and nothing has run yet."""
+
+
+class Watch:
+    """A backend for ``torch.compile`` that passes everything on to another.
+
+    Dynamo names a backend in its errors by ``__name__``.
+    """
+
+    def __init__(self, name: str, inner: Callable[..., Any]) -> None:
+        self.__name__ = name
+        self._inner = inner
+        self._only_lowering = False
+        #: How often the backend was given a graph, and how often what it made of one was called.
+        self.lowerings = 0
+        self.runs = 0
+        #: Sentences about results that are not what the graph has, and about what lowering did to what surrounds it.
+        self.malformed: list[str] = []
+        self.disturbed: list[str] = []
+
+    def __call__(self, graph: Any, example_inputs: Sequence[Any], **kwargs: Any) -> Callable[..., Any]:
+        self.lowerings += 1
+        before = _Surroundings()
+        compiled: Callable[..., Any] = self._inner(graph, example_inputs, **kwargs)
+        self.disturbed += before.disturbed(example_inputs)
+        outputs = len(graph.graph.output_node().args[0])
+        if not callable(compiled):
+            raise TypeError(f"the backend returned {type(compiled).__name__}, which cannot be called")
+
+        @functools.wraps(compiled, updated=())
+        def counted(*arguments: Any) -> Any:
+            if self._only_lowering:
+                raise Lowered
+            self.runs += 1
+            result = compiled(*arguments)
+            self._look_at(result, outputs)
+            return result
+
+        if getattr(compiled, "_boxed_call", False):
+            counted._boxed_call = True  # type: ignore[attr-defined]
+        return counted
+
+    @contextlib.contextmanager
+    def only_lowering(self) -> Iterator[None]:
+        """Within the block compiled code is not called: the first call of one raises, which ends the block."""
+        self._only_lowering = True
+        try:
+            with contextlib.suppress(Lowered):
+                yield
+        finally:
+            self._only_lowering = False
+
+    def _look_at(self, result: Any, outputs: int) -> None:
+        if not isinstance(result, tuple | list):
+            self.malformed.append(f"compiled code returned {type(result).__name__} instead of a tuple of {outputs}")
+        elif len(result) != outputs:
+            self.malformed.append(f"compiled code returned {len(result)} values, where the graph has {outputs}")
+
+
+class _Surroundings:
+    """What Dynamo has around the backend while it lowers, to see what the backend makes of it."""
+
+    def __init__(self) -> None:
+        self._context = TracingContext.try_get()
+        self._fake_mode = self._context.fake_mode if self._context else None
+        self._shape_env = self._fake_mode.shape_env if self._fake_mode else None
+        self._symbols = self._sources()
+
+    def _sources(self) -> dict[str, list[Any]]:
+        if self._shape_env is None:
+            return {}
+        return {str(symbol): list(sources) for symbol, sources in self._shape_env.var_to_sources.items()}
+
+    def disturbed(self, example_inputs: Sequence[Any]) -> list[str]:
+        """A sentence for each thing that is not as it was, now that the backend has returned."""
+        found = []
+        if TracingContext.try_get() is not self._context:
+            found.append("lowering left another TracingContext behind")
+        elif self._context is not None:
+            if self._context.fake_mode is not self._fake_mode:
+                found.append("lowering put another fake mode into Dynamo's TracingContext")
+            elif detect_fake_mode(example_inputs) is not self._fake_mode:
+                found.append("while lowering, a fake mode other than Dynamo's became the current one")
+            if self._fake_mode is not None and self._fake_mode.shape_env is not self._shape_env:
+                found.append("lowering put another ShapeEnv into Dynamo's fake mode")
+        for symbol, sources in self._sources().items():
+            if symbol not in self._symbols and not any(map(_of_an_input, sources)):
+                found.append(f"lowering added the symbol {symbol} to Dynamo's ShapeEnv, which no input explains")
+        return found
+
+
+def _of_an_input(source: Any) -> bool:
+    """Whether a symbol's source leads to something that Dynamo can look at when it checks guards."""
+    while (base := getattr(source, "base", None)) is not None:
+        source = base
+    return not isinstance(source, ConstantSource)

@@ -1,0 +1,61 @@
+"""The conforming torch.compile backend, and what each saboteur of that toolchain breaks in one place.
+
+It runs a graph as Dynamo made it. What it does by itself is little, so that whatever a saboteur changes is all that is
+wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from conformance import DynamoBackend, Features, features
+from torch_conformance_saboteurs.sabotage_tools import replaced
+
+Code = Callable[..., Any]
+
+RUNS_IN_PYTORCH = Features.all().without(features.delegation, "The graph is run by PyTorch's own operators.")
+
+
+class DynamoControl(DynamoBackend):
+    """The conforming backend. A saboteur overrides :meth:`lower`, or :meth:`call` for what happens at each call."""
+
+    name = "dynamo_control"
+    features = RUNS_IN_PYTORCH
+
+    def load(self) -> None:
+        """Register the backend in this process, unless that was done before."""
+        from torch._dynamo.backends.registry import _COMPILER_FNS
+
+        if self.name in _COMPILER_FNS:
+            return
+
+        def compiler(graph: torch.fx.GraphModule, example_inputs: Sequence[Any], **options: Any) -> Code:
+            return self.lower(graph, example_inputs)
+
+        torch._dynamo.register_backend(compiler, name=self.name)
+
+    def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        """The code for a graph."""
+        return lambda *arguments: self.call(graph.forward, arguments)
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        """One call of the code."""
+        return code(*arguments)
+
+
+def tensors(arguments: Sequence[Any]) -> list[torch.Tensor]:
+    """The tensors among the arguments of a graph, parameters and buffers left out where they are marked as such."""
+    return [each for each in arguments if isinstance(each, torch.Tensor) and not isinstance(each, torch.nn.Parameter)]
+
+
+def changed(result: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    """A result with each of its tensors changed."""
+    return replaced(result, torch.Tensor, change)
+
+
+def cast(arguments: Sequence[Any], source: torch.dtype, target: torch.dtype) -> list[Any]:
+    """Arguments with the tensors of one dtype converted to another."""
+    return [each.to(target) if isinstance(each, torch.Tensor) and each.dtype == source else each for each in arguments]
