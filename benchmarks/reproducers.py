@@ -22,13 +22,14 @@ from typing import Any
 
 from conformance import selftest
 from conformance.bench import Bench, Workshop
-from conformance.catalogue import KnownSaboteur, examine, known_saboteurs, select
+from conformance.catalogue import KnownSaboteur, examine, known_saboteurs
 from conformance.contract import shipped_clauses, suite_function
 from conformance.devices import ZygotePool
 from conformance.plan import cells_of
 from conformance.quiet import ignore_missing_numpy
 from conformance.report import Shelf
 from conformance.reproducers import Desk
+from conformance.selection import select
 
 
 def try_saboteur(saboteur: KnownSaboteur, folder: Path, library: str, every: bool) -> list[dict[str, Any]]:

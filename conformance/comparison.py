@@ -190,7 +190,7 @@ def _compare_tensors(actual: torch.Tensor, expected: torch.Tensor, where: str, b
     error = (mine - theirs).abs()
     equal = (mine == theirs) | (mine.isnan() & theirs.isnan())
     error = torch.where(equal, torch.zeros_like(error), error)
-    allowed = budget.atol + budget.rtol * theirs.abs()
+    allowed = budget.atol + budget.rtol * theirs.abs().to(torch.float64)
     wrong = ~equal & ~((error <= allowed) & error.isfinite())
     if mine.dtype.is_floating_point and budget.rtol == budget.atol == 0:
         wrong |= torch.signbit(mine) != torch.signbit(theirs)

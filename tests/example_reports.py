@@ -26,7 +26,7 @@ HOSTILE = [
     "\ud800 \u202e \x00 \x1b[31m",
 ]
 #: Strings that the schema chooses from a list, or that are digests: no report that was read has others there.
-CHOSEN = {"format", "sha256", "level", "achieved", "host", "target", "verdict"}
+CHOSEN = {"format", "sha256", "level", "achieved", "host", "target", "verdict", "outcome", "script"}
 #: Objects whose names are an author's or a clause's own.
 FREE_NAMES = {"environment", "missing", "tolerances", "states", "seconds", "expected", "observed", "suites", "clauses"}
 
@@ -38,11 +38,26 @@ EXPECTATION = {
     "expires": "2027-01-01",
 }
 OPERATORS = {
-    "summary": {"measured": 3, "right": 1},
+    "summary": {"wrong": 1, "refused": 1, "right": 1},
+    "samples": 10,
     "rows": [
-        {"operator": "add", "dtype": "float32", "outcome": "right", "samples": 7, "max_abs": 0.0},
-        {"operator": "add", "dtype": "int64", "outcome": "wrong", "counts": {"wrong": 2}, "ulp": 4.0, "message": "off"},
-        {"operator": "sort", "dtype": "float32", "outcome": "refused", "max_abs": None},
+        {
+            "operator": operator,
+            "dtype": dtype,
+            "outcome": outcome,
+            "samples": samples,
+            "counts": {outcome: samples},
+            "max_abs": error,
+            "max_rel": error,
+            "ulp": error,
+            "sqnr_db": None,
+            "message": message,
+        }
+        for operator, dtype, outcome, samples, error, message in (
+            ("add", "float32", "right", 7, 0.0, ""),
+            ("add", "int64", "wrong", 2, 4.0, "off"),
+            ("sort", "float32", "refused", 1, None, ""),
+        )
     ],
 }
 

@@ -50,7 +50,7 @@ def made_report(
     verdicts = verdicts or {}
     cells = planned(description)
     rows = {cell.id: _row(cell, verdicts.get(cell.id)) for cell in cells if verdicts.get(cell.id) != "LOST"}
-    run = RunFacts("b0b0", "2026-01-01T00:00:00+00:00", 61.5, 7, ("--backend=toy",), level)
+    run = RunFacts("b0b0", "2026-01-01T00:00:00+00:00", 61.5, 7, ("--backend=toy",), level, {"spec": "local"})
     report: dict[str, Any] = json.loads(json.dumps(build_report(run, description, cells, 0, rows)))
     return report
 

@@ -18,12 +18,13 @@ import pytest
 from made_reports import described, made_report, put
 
 from conformance import challenge as challenges
-from conformance.catalogue import Description, select
+from conformance.catalogue import Description
 from conformance.cli import main
 from conformance.devices import Limits, ZygotePool
 from conformance.distribution import distribution_hash
 from conformance.plan import digest_of_ids
 from conformance.registry import Source
+from conformance.selection import select
 
 CELL = "lowering.outputs[add-full-yes/yes]"
 

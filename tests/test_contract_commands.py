@@ -54,7 +54,7 @@ def test_a_clause_is_explained_with_proofs_and_source(capsys: pytest.CaptureFixt
     assert "crashes_on_damage: Reads beyond the end of a damaged processed module. CRASH" in text
     assert "def test_" not in text
     assert max(map(len, text.splitlines())) <= 80
-    assert "def test_damaged_program(host, target, case, record):" in _printed(
+    assert "def test_damaged_program(host, target, bench, case, record):" in _printed(
         capsys, "explain", "save-load.damaged", "--source"
     )
 

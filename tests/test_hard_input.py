@@ -21,7 +21,7 @@ from made_reports import made_report, put
 
 from conformance.cli import main
 from conformance.contract import Level
-from conformance.expectations import Expectations, ExpectationsError
+from conformance.expectations import ExpectationsError, read_entries, read_text
 from conformance.report import ReportError, assemble, read_report
 from conformance.report.html import html
 from conformance.report.markdown import markdown
@@ -322,7 +322,7 @@ def test_what_is_no_file_is_not_waited_for(
         assert len(said.splitlines()) == 1
         assert not output.exists()
     with pytest.raises(ExpectationsError, match=complaint):
-        Expectations.read(hard)
+        read_entries(read_text(hard), hard.name)
 
 
 def test_expectations_from_elsewhere(tmp_path: Path) -> None:
@@ -330,7 +330,7 @@ def test_expectations_from_elsewhere(tmp_path: Path) -> None:
     for content in (b"a = " + b"[" * 100_000, b"\xff", b"a = \x00", b"[[expect]]\nclause = 7", b"expect = [[]]"):
         path.write_bytes(content)
         with pytest.raises(ExpectationsError):
-            Expectations.read(path)
+            read_entries(read_text(path), path.name)
 
 
 def test_memory_is_bounded(tmp_path: Path) -> None:

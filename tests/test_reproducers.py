@@ -20,7 +20,7 @@ from conftest import Project, Run
 
 from conformance.bench import Bench, Workshop
 from conformance.cases import corpus
-from conformance.catalogue import Description, select
+from conformance.catalogue import Description
 from conformance.contract import Clause, shipped_clauses, suite_function
 from conformance.devices import Limits as DeviceLimits
 from conformance.devices import Step, ZygotePool
@@ -31,6 +31,7 @@ from conformance.reproducers import Desk, Reproducer
 from conformance.reproducers._judge import Facts
 from conformance.reproducers._script import Limits, reproducer
 from conformance.reproducers._steps import MODULES, NUMBERS
+from conformance.selection import select
 from conformance.toolchains.torchscript import verb
 from conformance.verdict import Outcome, Verdict
 
@@ -240,7 +241,7 @@ def library(reference: Description) -> str:
 def attempts(workshop: Workshop, reference: Description) -> list[Attempt]:
     """One for each clause that the reference backend can be tried on."""
     made = []
-    backend = Desk(workshop, 1)._ask(reference, [case.name for case in corpus()])
+    backend = Desk(workshop, 1)._ask(reference, [case.name for case in corpus("torchscript")])
     for clause in shipped_clauses():
         cell = next((each for each in cells_of(clause, reference) if each.decided is None), None)
         if cell is None:

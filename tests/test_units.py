@@ -49,9 +49,12 @@ def test_what_differs_is_told(actual: Any, expected: Any, complaint: str) -> Non
 def test_a_margin_is_a_number_even_where_nothing_was_allowed(dtype: torch.dtype) -> None:
     with comparing({"float64": (0.0, 0.0)}) as margin, pytest.raises(ConformanceFailure):
         assert_close(torch.tensor([10**12], dtype=dtype), torch.tensor([0], dtype=dtype), "the output")
-    assert math.isfinite(margin.used)
-    assert margin.used > 1
-    assert margin.absolute == 10**12
+    row = margin.as_row()
+    assert math.isfinite(row["used"])
+    assert row["used"] > 1
+    assert row["absolute"] == 10**12
+    (budget,) = row["budgets"].values()
+    assert budget["origin"] == ("author" if dtype is torch.float64 else "exact")
 
 
 def test_what_is_close_passes_and_its_margin_is_kept() -> None:
@@ -60,7 +63,9 @@ def test_what_is_close_passes_and_its_margin_is_kept() -> None:
         assert_close(torch.tensor([math.nan, math.inf]), torch.tensor([math.nan, math.inf]), "f")
         assert_close(torch.empty(0, 3), torch.empty(0, 3), "f")
     assert margin.comparisons == 3
-    assert 0.3 < margin.used < 0.6
+    row = margin.as_row()
+    assert 0.3 < row["used"] < 0.6
+    assert (row["dtype"], row["budgets"]["float32"]["origin"]) == ("float32", "default")
     with comparing({"float32": (0.5, 0.0)}):
         assert_close(torch.tensor([1.4]), torch.ones(1), "f")
     with pytest.raises(ConformanceFailure):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conformance.bench import PARTS, Bench, Result, Workshop
-from conformance.contract import clause_of, suites_path
+from conformance.contract import Clause, clause_of, suites_path
 from conformance.expectations import Expectations
 from conformance.plan import Cell, cells_of
 from conformance.reproducers import Desk
@@ -52,20 +52,20 @@ class Runner:
         return pytest.Module.from_parent(parent, path=module_path, nodeid=f"suites/{module_path.name}")
 
     def pytest_pycollect_makeitem(self, obj: object) -> list[pytest.Item] | None:
-        """Leave out the clauses of toolchains that no chosen backend has."""
+        """Leave out the clauses that have no cell here: of another toolchain, or of operators that nobody asked for."""
         clause = clause_of(obj)
-        if clause is None or clause.toolchain in {each.toolchain for each in self._workshop.descriptions.values()}:
-            return None
-        return []
+        return None if clause is None or self._cells(clause) else []
+
+    def _cells(self, clause: Clause) -> list[Cell]:
+        descriptions = self._workshop.descriptions.values()
+        return [cell for each in descriptions for cell in cells_of(clause, each, self._operators)]
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """One item for each cell of a clause and each backend."""
         clause = clause_of(metafunc.function)
         if clause is None:
             return
-        cells = [
-            cell for each in self._workshop.descriptions.values() for cell in cells_of(clause, each, self._operators)
-        ]
+        cells = self._cells(clause)
         metafunc.fixturenames.append("cell")
         ids = [f"{cell.backend}-{cell.coordinates}" for cell in cells]
         metafunc.parametrize("cell", cells, ids=ids, indirect=True)

@@ -76,7 +76,7 @@ def shortfall(report: Mapping[str, Any], level: Level) -> Shortfall:
 
 def _faults_of_the_plan(report: Mapping[str, Any]) -> list[str]:
     description = _description(report["backend"])
-    owed = {each.id: each for each in shipped_clauses() if each.toolchain == description.toolchain}
+    owed = {each.id: each for each in shipped_clauses() if cells_of(each, description)}
     if not owed:
         return [f"the contract has no clause for the toolchain {description.toolchain!r:.100}"]
     found = {each["id"]: each for each in report["clauses"]}

@@ -32,7 +32,7 @@ def counts(table: Row) -> tuple[list[str], list[list[str]]]:
     seen = [outcome for outcome in reversed(Outcome) if table["summary"].get(outcome.value)]
     body = [
         [dtype, *(str(found[dtype, outcome.value] or "") for outcome in seen), str(total)]
-        for dtype in DTYPES
+        for dtype in dict.fromkeys((*DTYPES, *(row["dtype"] for row in table["rows"])))
         if (total := sum(found[dtype, outcome.value] for outcome in Outcome))
     ]
     last = ["all", *(str(table["summary"][outcome.value]) for outcome in seen), str(len(table["rows"]))]

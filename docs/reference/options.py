@@ -25,6 +25,9 @@ class Recorder:
         """Keep an option."""
         self.options.append((names, attributes))
 
+    def addini(self, name: str, help: str, **attributes: Any) -> None:
+        """Settings of an ini file are told with the options that they are the defaults of."""
+
 
 def plugin_options() -> list[tuple[tuple[str, ...], dict[str, Any]]]:
     """Every option of the pytest plugin, with what argparse is told of it."""
