@@ -166,7 +166,8 @@ def tally(first: Named, other: Named, found: Sequence[CellChange]) -> str:
     """How many cells changed in which way; regressions are named even if there are none."""
     counts = Counter(each.change for each in found)
     told = [f"{counts[change]} {change.value}" for change in Change if counts[change] or change is Change.REGRESSED]
-    unchanged = len(first.rows.keys() | other.rows.keys()) - len(found)
+    changed = sum(each.before is not None and each.after is not None for each in found)
+    unchanged = len(first.rows.keys() & other.rows.keys()) - changed
     return f"{', '.join(told)}, {unchanged} unchanged"
 
 
