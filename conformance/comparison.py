@@ -187,9 +187,9 @@ def _compare_tensors(actual: torch.Tensor, expected: torch.Tensor, where: str, b
     dtype = str(expected.dtype).removeprefix("torch.")
     budget = budget_of(dtype)
     mine, theirs = _wide(actual), _wide(expected)
-    error = (mine - theirs).abs()
     equal = (mine == theirs) | (mine.isnan() & theirs.isnan())
-    error = torch.where(equal, torch.zeros_like(error), error)
+    distance = _distance(mine, theirs)
+    error = torch.where(equal, torch.zeros_like(distance), distance)
     allowed = budget.atol + budget.rtol * theirs.abs().to(torch.float64)
     wrong = ~equal & ~((error <= allowed) & error.isfinite())
     if mine.dtype.is_floating_point and budget.rtol == budget.atol == 0:
@@ -206,6 +206,14 @@ def _wide(tensor: torch.Tensor) -> torch.Tensor:
     if detached.dtype.is_floating_point:
         return detached.to(torch.float64)
     return detached.to(torch.int64)
+
+
+def _distance(mine: torch.Tensor, theirs: torch.Tensor) -> torch.Tensor:
+    """How far apart the elements are, as float64; between different integers at least 1."""
+    if mine.dtype.is_floating_point or mine.dtype.is_complex:
+        return (mine - theirs).abs()
+    # The difference of two integers may not fit into 64 bits; as float64, neighbours beyond 2**53 would be equal.
+    return (mine.to(torch.float64) - theirs.to(torch.float64)).abs().clamp_min(1)
 
 
 def _note(budget: Budget, error: torch.Tensor, allowed: torch.Tensor, equal: torch.Tensor) -> None:
@@ -231,8 +239,12 @@ def _difference(
     flat = int(worst.argmax())
     index = tuple(int(each) for each in torch.unravel_index(torch.tensor(flat), expected.shape))
     position = f" at {list(index)}" if index else ""
+    wanted, found = (_in_full(tensor[index].item()) for tensor in (expected, actual))
     return (
         f"{where}: {int(wrong.sum())} of {wrong.numel()} elements differ beyond rtol={budget.rtol:g}, "
-        f"atol={budget.atol:g}; worst{position}: expected {expected[index].item():.9g}, "
-        f"found {actual[index].item():.9g}"
+        f"atol={budget.atol:g}; worst{position}: expected {wanted}, found {found}"
     )
+
+
+def _in_full(number: Any) -> str:
+    return str(number) if isinstance(number, int) else f"{number:.9g}"

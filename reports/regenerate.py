@@ -1,11 +1,13 @@
 """Run the harness on every backend of this repository, keep the reports beside this file, and write the scoreboard.
 
-``python reports/regenerate.py`` takes a few minutes; names after it regenerate only those. Exits with 1 if a backend
-cannot be run here (PyTorch's own test backends are in some of its builds only): its former report is kept.
+``python reports/regenerate.py`` takes half an hour, most of it inductor's; names after it regenerate only those.
+OpenVINO is among them where it and ``plugins/openvino`` are installed. Exits with 1 if a backend cannot be run here
+(PyTorch's own test backends are in some of its builds only): its former report is kept.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import subprocess
 import sys
@@ -13,7 +15,12 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-BACKENDS = ("reference", "python_control", "backend_with_compiler_demo", "test_backend", "test_backend_unavailable")
+DELEGATES = ("reference", "python_control", "backend_with_compiler_demo", "test_backend", "test_backend_unavailable")
+COMPILERS = ("eager", "aot_eager", "inductor")
+OPENVINO = ("openvino", "openvino_aot_autograd")
+OPENVINO_NEEDS = ("openvino", "torch_conformance_openvino")
+HAS_OPENVINO = all(importlib.util.find_spec(module) is not None for module in OPENVINO_NEEDS)
+BACKENDS = (*DELEGATES, *COMPILERS, *(OPENVINO if HAS_OPENVINO else ()))
 #: Not cells.jsonl, which is the same again, nor ctrf-report.json: `conformance show --format ctrf` makes it.
 KEPT = ("report.json", "report.html", "report.md", "badge.svg", "badge.json")
 #: Exit codes of a run that came to its end: the level was reached, or it was not.

@@ -95,11 +95,18 @@ def test_sizes_zero_and_one(host, bare, case):
     needs=(features.dynamic_shapes,),
 )
 def test_many_sizes(host, case):
-    """Hundreds of sizes are served by what was lowered for the first of them."""
+    """Hundreds of sizes are served by what was lowered for the first of them, and a call after all of them does no more
+    than one before: it enters at most a hundred Python functions more."""
     lowered = host.lower(case, marks=ROWS)
     sizes = list(range(2, 402))
+    before = host.effort(lowered, case.call.inputs, calls=3)[-1]["functions"]
     wrong = host.run_at_sizes(lowered, sizes)
     check(not wrong, f"{case.name}: wrong at {len(wrong)} of {len(sizes)} sizes, such as {wrong[:5]}")
+    after = host.effort(lowered, case.call.inputs, calls=3)[-1]["functions"]
+    check(
+        after <= before + 100,
+        f"{case.name}: a call enters {before:g} Python functions, and {after:g} after {len(sizes)} other sizes",
+    )
     assert_counts(host.counts(lowered), f"{len(sizes)} sizes", lowerings=1, least_runs=len(sizes))
 
 

@@ -89,7 +89,10 @@ def test_hostile_strings_are_text_in_html(report: dict[str, Any], tmp_path: Path
     assert page.scripts == [our_script()]
     assert {name for name, _ in page.attributes} == {name for name, _ in harmless.attributes}
     assert not [name for name, _ in page.attributes if name.startswith("on") or name == "src"]
-    assert all(re.match(r"#[\w-]+$|https://github\.com/[\w./-]+$|reproducers/[\w.-]+/reproduce\.py$", each) for each in values(page, "href"))
+    assert all(
+        re.match(r"#[\w-]+$|https://github\.com/[\w./-]+$|reproducers/[\w.-]+/reproduce\.py$", each)
+        for each in values(page, "href")
+    )
     if text.isprintable():
         assert page.text.count(text) >= 120
 
