@@ -38,11 +38,14 @@ class Session(ObjectSession[DynamoBackend]):
 
     def watch(self) -> Watch:
         """A fresh watch over the backend, with its options and mode, as ``torch.compile`` would call it."""
+        options = dict(self.backend.options) if self.backend and self.backend.options else None
+        return self.watch_with(options, self.backend.mode if self.backend else None)
+
+    def watch_with(self, options: dict[str, Any] | None, mode: str | None) -> Watch:
+        """The same with these options and this mode in place of its own."""
         import torch
 
         name = self.backend_name
-        options = dict(self.backend.options) if self.backend and self.backend.options else None
-        mode = self.backend.mode if self.backend else None
         if name == "inductor":
             inner: Any = torch._TorchCompileInductorWrapper(mode, options, None)
         else:

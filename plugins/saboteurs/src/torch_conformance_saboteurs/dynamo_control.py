@@ -32,10 +32,16 @@ class DynamoControl(DynamoBackend):
         if self.name in _COMPILER_FNS:
             return
 
-        def compiler(graph: torch.fx.GraphModule, example_inputs: Sequence[Any], **options: Any) -> Code:
+        def compiler(graph: torch.fx.GraphModule, example_inputs: Sequence[Any], **keywords: Any) -> Code:
+            self.take(keywords)
             return self.lower(graph, example_inputs)
 
         torch._dynamo.register_backend(compiler, name=self.name)
+
+    def take(self, keywords: dict[str, Any]) -> None:
+        """Look at what ``torch.compile`` was given beside the model; there is nothing that the control knows."""
+        if keywords:
+            raise ValueError(f"{self.name} has no options and no modes, and was given {keywords}")
 
     def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
         """The code for a graph."""
