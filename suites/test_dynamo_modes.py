@@ -37,7 +37,18 @@ UNKNOWN = "no_such_thing_of_conformance"
     source=AUTOGRAD,
     level=Level.CORE,
     toolchain=DYNAMO,
-    cases=("chain", "float64", "matmul", "reductions", "softmax", "several_outputs", "views", "odd_strides", "trained"),
+    cases=(
+        "chain",
+        "float64",
+        "steep",
+        "matmul",
+        "reductions",
+        "softmax",
+        "several_outputs",
+        "views",
+        "odd_strides",
+        "trained",
+    ),
     needs=TRAINING,
 )
 def test_gradients(host, bare, case):

@@ -27,6 +27,14 @@ class Trained(torch.nn.Module):
         return torch.tanh(self.second(torch.relu(self.first(x)) * 2)) - y
 
 
+@case("steep", f.float64, samples=pairs(5, dtype=torch.float64))
+class Steep(torch.nn.Module):
+    """Its gradients are small differences of large numbers, of which float32 keeps nothing."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return (x * (y + 2.0**20) - x * 2.0**20) * 2
+
+
 @case("inner_no_grad", f.several_outputs, samples=pairs(3, 4))
 class InnerNoGrad(torch.nn.Module):
     """A factor that no gradient goes through."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -29,7 +30,12 @@ class Session(ObjectSession[DynamoBackend]):
     """What a device for a torch.compile backend holds: the backend, and models."""
 
     def __init__(self, subject: dict[str, Any] | None) -> None:
+        from torch._dynamo.backends.registry import _COMPILER_FNS
+
         super().__init__(subject, verb, DynamoBackend)
+        #: Modules, and backends of torch.compile, that were there before anything of the backend was.
+        self.imported_before = frozenset(sys.modules)
+        self.registered_before = frozenset(_COMPILER_FNS)
 
     @property
     def backend_name(self) -> str:

@@ -139,6 +139,22 @@ class ModesDevice(CellDevice):
         )
         return found
 
+    # How the backend is registered, and what it needs.
+
+    def listed(self) -> bool:
+        """Whether PyTorch lists the backend."""
+        return bool(self.call("listed", phase="register"))
+
+    def registration(self) -> list[str]:
+        """What a user would stumble over, a sentence each."""
+        problems: list[str] = self.call("registration", phase="register")
+        return problems
+
+    def runtime_modules(self) -> list[str]:
+        """The modules without which the backend cannot do its work, as far as they can be seen."""
+        names: list[str] = self.call("runtime_modules", phase="inspect")
+        return names
+
 
 def _all_of(inputs: tuple[Any, ...]) -> list[bool]:
     return [True] * len(inputs)

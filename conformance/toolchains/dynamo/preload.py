@@ -9,6 +9,7 @@ import torch.profiler
 import conformance.toolchains.dynamo._inspect
 import conformance.toolchains.dynamo._lower
 import conformance.toolchains.dynamo._modes
+import conformance.toolchains.dynamo._runtime
 import conformance.toolchains.dynamo._train  # noqa: F401  (the verbs)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.saboteur import Saboteur
 from torch_conformance_saboteurs import (
+    dynamo_availability,
     dynamo_guards,
     dynamo_life_cycle,
     dynamo_modes,
@@ -45,4 +46,5 @@ SABOTEURS: tuple[Saboteur, ...] = (
     *dynamo_life_cycle.SABOTEURS,
     *dynamo_guards.SABOTEURS,
     *dynamo_modes.SABOTEURS,
+    *dynamo_availability.SABOTEURS,
 )

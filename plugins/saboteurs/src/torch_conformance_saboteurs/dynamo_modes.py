@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from conformance import features
-from torch_conformance_saboteurs.dynamo_control import RUNS_IN_PYTORCH, Code, DynamoControl, changed, tensors
+from torch_conformance_saboteurs.dynamo_control import RUNS_IN_PYTORCH, Code, DynamoControl, cast, changed, tensors
 from torch_conformance_saboteurs.sabotage_tools import Listing
 
 saboteur = Listing()
@@ -53,11 +53,11 @@ class DynamoRoundsGradients(DynamoControl):
     name = "dynamo_rounds_gradients"
 
     def call(self, code: Code, arguments: Sequence[Any]) -> Any:
-        result = super().call(code, arguments)
-        for each in tensors(result):
-            if each.requires_grad and each.dtype == torch.float64:
-                each.register_hook(lambda gradient: gradient.float().double())
-        return result
+        wide = super().call(code, arguments)
+        narrow = super().call(code, cast(arguments, torch.float64, torch.float32))
+        if not any(map(_differentiable, wide)):
+            return wide
+        return tuple(exact.detach() + (rounded - rounded.detach()) for exact, rounded in zip(wide, narrow, strict=True))
 
 
 @saboteur("training.requires-grad", "training.inner-no-grad")
