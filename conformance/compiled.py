@@ -10,7 +10,15 @@ from conformance.assertions import check
 from conformance.cases import case_named
 from conformance.comparison import assert_close
 from conformance.errors import ConformanceFailure, SubjectError
-from conformance.toolchains.dynamo.face import COMPILER_FAILED, Counts, DynamoDevice, Observation, PreparedCase, Trained
+from conformance.toolchains.dynamo.face import (
+    COMPILER_FAILED,
+    Counts,
+    DynamoDevice,
+    Observation,
+    PreparedCase,
+    Surroundings,
+    Trained,
+)
 from conformance.values import tensors_in
 
 CONSTRAINT_VIOLATED = "torch.fx.experimental.symbolic_shapes.ConstraintViolationError"
@@ -21,6 +29,7 @@ __all__ = [
     "assert_counts",
     "assert_dropped_alike",
     "assert_same_effects",
+    "assert_same_surroundings",
     "assert_strides_like",
     "assert_taken_or_refused",
     "assert_trained_alike",
@@ -63,6 +72,17 @@ def assert_same_effects(seen: Observation, expected: Observation, where: str) ->
         seen.written == expected.written,
         f"{where}: which arguments have a new _version: expected {expected.written}, found {seen.written}",
     )
+
+
+def assert_same_surroundings(found: Surroundings, expected: Surroundings, where: str) -> None:
+    """Nothing of what everybody in a process and a thread has is new, gone or another."""
+    nothing = "nothing"
+    changes = [
+        f"{name}: expected {expected.get(name, nothing)}, found {found.get(name, nothing)}"
+        for name in {**expected, **found}
+        if found.get(name) != expected.get(name)
+    ]
+    check(not changes, f"{where}: {'; '.join(changes)}")
 
 
 def assert_trained_alike(found: Trained, expected: Trained, where: str) -> None:

@@ -91,7 +91,7 @@ def _surroundings() -> dict[str, str]:
         "modes of __torch_dispatch__": torch._C._len_torch_dispatch_stack(),
         "oneDNN": torch.backends.mkldnn.enabled,
         "engine for quantised operators": torch.backends.quantized.engine,
-        "the environment": hashlib.sha256(repr(sorted(os.environ.items())).encode()).hexdigest()[:16],
+        **{f"the variable {name}": _digest(value) for name, value in os.environ.items()},
         "the working directory": os.getcwd() == _FOLDER,
         "the recursion limit": sys.getrecursionlimit(),
         "the garbage collector": gc.isenabled(),
@@ -103,6 +103,11 @@ def _surroundings() -> dict[str, str]:
         ],
     }
     return {name: str(value) for name, value in state.items()}
+
+
+def _digest(text: str) -> str:
+    """A text that may be private, as something that shows whether it is the same."""
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
 
 
 #: Where the process was when it began.
