@@ -151,6 +151,9 @@ class DynamoBackend(Backend):
     options: Mapping[str, Any] = MappingProxyType({})
     #: What is given to ``torch.compile(mode=...)``.
     mode: str | None = None
+    #: The modules of the vendor's runtime, without which nothing is lowered; when empty, the native ones that are
+    #: imported for the backend.
+    runtime: tuple[str, ...] = ()
 
     def load(self) -> None:
         """Let PyTorch find the backend by its name, which imports it. Override it for one that has no entry point.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from conformance.operators.trial import OperatorTrial
 from conformance.plan import Cell
 from conformance.privacy import without_paths
 from conformance.registry import Source
+from conformance.toolchains import WITHOUT_MODULES
 from conformance.toolchains.cell import CellDevice, PreparedCase
 from conformance.toolchains.faces import FACES
 from conformance.verdict import Outcome, Verdict, flaky, outcome_of
@@ -344,13 +345,18 @@ class Bench:
         #: A target in which no backend is loaded.
         self.bare = self._device("bare", None, {})
 
-    def device(self, role: str, state: Availability) -> Any:
-        """A fresh device with the backend in a state of availability. Its process starts at the first verb."""
-        environment = self._description.environment(state) if self._description else {}
+    def device(self, role: str, state: Availability, without: Sequence[str] = ()) -> Any:
+        """A fresh device with the backend in a state of availability. Its process starts at the first verb.
+
+        ``without`` are modules that it must lack, where the toolchain is ``dynamo``.
+        """
+        environment = (self._description.environment(state) if self._description else None) or {}
+        if without:
+            environment = {**environment, WITHOUT_MODULES: ",".join(without)}
         subject = self._description.subject() if self._description else None
         if self._stand_in is not None:
             subject = dataclasses.asdict(self._stand_in)
-        return self._device(role, subject, environment or {})
+        return self._device(role, subject, environment)
 
     def again(self, failed: Outcome) -> Bench:
         """A fresh bench for the same cell, which ``failed`` on this one.

@@ -11,7 +11,15 @@ from conformance.assertions import check
 from conformance.cases import Call, case_named
 from conformance.comparison import assert_close
 from conformance.errors import ConformanceFailure, SubjectError
-from conformance.toolchains.dynamo.face import COMPILER_FAILED, Counts, DynamoDevice, Observation, PreparedCase
+from conformance.toolchains.dynamo.face import (
+    COMPILER_FAILED,
+    Counts,
+    DynamoDevice,
+    Observation,
+    PreparedCase,
+    Surroundings,
+    Trained,
+)
 from conformance.values import tensors_in
 
 CONSTRAINT_VIOLATED = "torch.fx.experimental.symbolic_shapes.ConstraintViolationError"
@@ -20,8 +28,12 @@ __all__ = [
     "CONSTRAINT_VIOLATED",
     "assert_clean_refusal",
     "assert_counts",
+    "assert_dropped_alike",
     "assert_same_effects",
+    "assert_same_surroundings",
     "assert_strides_like",
+    "assert_taken_or_refused",
+    "assert_trained_alike",
     "is_clean_refusal",
 ]
 
@@ -61,6 +73,59 @@ def assert_same_effects(seen: Observation, expected: Observation, where: str) ->
         seen.written == expected.written,
         f"{where}: which arguments have a new _version: expected {expected.written}, found {seen.written}",
     )
+
+
+def assert_same_surroundings(found: Surroundings, expected: Surroundings, where: str) -> None:
+    """Nothing of what everybody in a process and a thread has is new, gone or another."""
+    nothing = "nothing"
+    changes = [
+        f"{name}: expected {expected.get(name, nothing)}, found {found.get(name, nothing)}"
+        for name in {**expected, **found}
+        if found.get(name) != expected.get(name)
+    ]
+    check(not changes, f"{where}: {'; '.join(changes)}")
+
+
+def assert_trained_alike(found: Trained, expected: Trained, where: str) -> None:
+    """The results are the same, those that require grad as well, and every gradient."""
+    assert_close(found.results, expected.results, f"{where}, the results")
+    wanted = expected.requires_grad
+    check(
+        found.requires_grad == wanted,
+        f"{where}: which results require grad: expected {wanted}, found {found.requires_grad}",
+    )
+    assert_close(found.gradients, expected.gradients, f"{where}, the gradients")
+
+
+def assert_dropped_alike(found: Trained, share: float, where: str) -> None:
+    """The gradient of the first argument is zero exactly where the result is, which is so in about ``share`` of it."""
+    (result,), (gradients,) = found.results, found.gradients
+    dropped = result == 0
+    differing = int((dropped != (gradients["argument 0"] == 0)).sum())
+    check(differing == 0, f"{where}: {differing} of {dropped.numel()} elements are dropped one way and not the other")
+    # Five standard deviations: once in two million draws.
+    allowed = 5 * (share * (1 - share) / dropped.numel()) ** 0.5
+    rate = float(dropped.double().mean())
+    check(abs(rate - share) <= allowed, f"{where}: expected {share:g} of the elements to be dropped, found {rate:g}")
+
+
+def assert_taken_or_refused(
+    host: DynamoDevice, case: PreparedCase, name: str, *, options: dict[str, Any] | None = None, mode: str | None = None
+) -> None:
+    """A compile with ``options`` or a ``mode``, in which ``name`` stands, is refused by an error that names it or the
+    keyword; or it is said that it is ignored, and the result is right."""
+    keyword = "mode" if options is None else "options"
+    try:
+        compiled = host.compile_with(case, options=options, mode=mode)
+        found = host.run(compiled, case.call.inputs).result
+    except SubjectError as error:
+        named = name in error.text or keyword in error.text
+        check(named, f"{keyword} {name!r}: the error names neither: {error.type}: {error.text.strip():.300}")
+        return
+    assert_close(found, case.call.expected, f"{case.name} with an unknown one of {keyword}")
+    said = host.said
+    mentioned = name in said or "ignor" in said
+    check(mentioned, f"{keyword} {name!r} is neither refused nor said to be ignored, though no backend can know it")
 
 
 def is_clean_refusal(error: SubjectError, backend: str) -> bool:

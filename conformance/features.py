@@ -100,6 +100,7 @@ unbacked_sizes = _feature("unbacked_sizes", "Sizes that only the data tells, suc
 input_mutation = _feature("input_mutation", "A graph that writes to its inputs, to parts of them, or to buffers.")
 custom_operators = _feature("custom_operators", "Operators of torch.library that the backend has never heard of.")
 training = _feature("training", "Inputs and parameters that require grad, and the backward pass.")
+random_numbers = _feature("random_numbers", "Operators that draw random numbers, such as dropout while training.")
 
 
 class Features:

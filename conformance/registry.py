@@ -168,6 +168,11 @@ def problems_of(backend: Backend) -> list[str]:
     if isinstance(backend, DynamoBackend):
         expect("options", "a mapping that JSON can hold", _is_json_object(backend.options))
         expect("mode", "a string or None", backend.mode is None or isinstance(backend.mode, str))
+        expect(
+            "runtime",
+            "a tuple of names of modules",
+            isinstance(backend.runtime, tuple) and all(isinstance(name, str) for name in backend.runtime),
+        )
     return problems
 
 

@@ -183,3 +183,14 @@ def test_a_clause_that_needs_what_is_declared_missing_is_unsupported() -> None:
     declared = dataclasses.replace(dynamo, missing_features={"delegation": "none"}, source=Source("x"))
     assert {cell.decided for cell in cells_of(clause, declared)} == {Verdict.UNSUPPORTED}
     assert {cell.decided for cell in cells_of(clause, dynamo)} == {None}
+
+
+def test_entry_points_that_hide_one_another_are_told() -> None:
+    from conformance.toolchains.dynamo._runtime import entry_point_problems
+
+    points = [("mine", "first:compiler"), ("mine", "second:compiler"), ("other", "third:compiler")]
+    (several,) = entry_point_problems("mine", points, ())
+    assert "first:compiler, second:compiler" in several
+    (shadowed,) = entry_point_problems("other", points, {"other"})
+    assert "taken in place of third:compiler" in shadowed
+    assert entry_point_problems("other", points, {"mine"}) == []

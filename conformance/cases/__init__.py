@@ -11,6 +11,7 @@ from conformance.cases import (  # noqa: F401  (they register)
     dtypes,
     dynamo,
     dynamo_state,
+    dynamo_training,
     flow,
     memory,
     networks,

@@ -151,7 +151,6 @@ class CustomOperator(torch.nn.Module):
 @case(
     "sized_backward",
     f.custom_operators,
-    f.training,
     samples=lambda make: {"forward": [(make.floats(size, 4), make.floats(size, 4)) for size in (12, 15, 5, 9)]},
 )
 class SizedBackward(CustomOperator):

@@ -18,6 +18,9 @@ TOOLCHAINS = {
     "torchscript": "conformance.toolchains.torchscript",
 }
 
+#: The environment variable that names the modules which a device must lack, with commas between them.
+WITHOUT_MODULES = "CONFORMANCE_WITHOUT_MODULES"
+
 
 class Session(Protocol):
     """What answers verbs inside a device."""

@@ -6,13 +6,17 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
-from conformance.toolchains import Session
+from conformance.toolchains import WITHOUT_MODULES, Session
 
 
 def open_session(subject: dict[str, Any] | None) -> Session:
     """A session for the backend that ``subject`` describes; for Dynamo with nothing behind it when it is None."""
-    from conformance.toolchains.dynamo import _inspect, _lower, _session  # noqa: F401  (verbs)
+    from conformance.toolchains.dynamo import _inspect, _lower, _modes, _runtime, _session, _train  # noqa: F401  (verbs)
 
+    absent = os.environ.get(WITHOUT_MODULES)
+    if absent:
+        _runtime.hide(absent.split(","))
     return _session.Session(subject)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -29,7 +30,12 @@ class Session(ObjectSession[DynamoBackend]):
     """What a device for a torch.compile backend holds: the backend, and models."""
 
     def __init__(self, subject: dict[str, Any] | None) -> None:
+        from torch._dynamo.backends.registry import _COMPILER_FNS
+
         super().__init__(subject, verb, DynamoBackend)
+        #: Modules, and backends of torch.compile, that were there before anything of the backend was.
+        self.imported_before = frozenset(sys.modules)
+        self.registered_before = frozenset(_COMPILER_FNS)
 
     @property
     def backend_name(self) -> str:
@@ -38,11 +44,14 @@ class Session(ObjectSession[DynamoBackend]):
 
     def watch(self) -> Watch:
         """A fresh watch over the backend, with its options and mode, as ``torch.compile`` would call it."""
+        options = dict(self.backend.options) if self.backend and self.backend.options else None
+        return self.watch_with(options, self.backend.mode if self.backend else None)
+
+    def watch_with(self, options: dict[str, Any] | None, mode: str | None) -> Watch:
+        """The same with these options and this mode in place of its own."""
         import torch
 
         name = self.backend_name
-        options = dict(self.backend.options) if self.backend and self.backend.options else None
-        mode = self.backend.mode if self.backend else None
         if name == "inductor":
             inner: Any = torch._TorchCompileInductorWrapper(mode, options, None)
         else:

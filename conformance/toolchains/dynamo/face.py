@@ -7,13 +7,23 @@ from typing import Any
 
 from conformance.cases import Call
 from conformance.errors import SubjectError
-from conformance.toolchains.cell import CellDevice, PreparedCase
+from conformance.toolchains.cell import PreparedCase
+from conformance.toolchains.dynamo.modes_face import ModesDevice, Surroundings, Trained
 from conformance.values import decode, encode, tensors_in
 
 #: What Dynamo raises when a backend raises.
 COMPILER_FAILED = "torch._dynamo.exc.BackendCompilerFailed"
 
-__all__ = ["COMPILER_FAILED", "Counts", "DynamoDevice", "Model", "Observation", "PreparedCase"]
+__all__ = [
+    "COMPILER_FAILED",
+    "Counts",
+    "DynamoDevice",
+    "Model",
+    "Observation",
+    "PreparedCase",
+    "Surroundings",
+    "Trained",
+]
 
 #: Pairs (argument, dimension) that ``torch._dynamo.mark_dynamic`` is called for.
 Marks = tuple[tuple[int, int], ...]
@@ -63,7 +73,7 @@ class Counts:
     disturbed: list[str]
 
 
-class DynamoDevice(CellDevice):
+class DynamoDevice(ModesDevice):
     """A device for a torch.compile backend."""
 
     def call(self, verb: str, /, phase: str | None = None, seconds: float | None = None, **arguments: Any) -> Any:

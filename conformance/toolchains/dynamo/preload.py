@@ -7,7 +7,10 @@ import torch._dynamo
 import torch.profiler
 
 import conformance.toolchains.dynamo._inspect
-import conformance.toolchains.dynamo._lower  # noqa: F401  (the verbs)
+import conformance.toolchains.dynamo._lower
+import conformance.toolchains.dynamo._modes
+import conformance.toolchains.dynamo._runtime
+import conformance.toolchains.dynamo._train  # noqa: F401  (the verbs)
 
 
 def warm_up() -> None:

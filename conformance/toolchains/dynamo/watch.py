@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ class Watch:
         self.__name__ = name
         self._inner = inner
         self._only_lowering = False
+        self._lock = threading.Lock()
         #: How often the backend was given a graph, and how often what it made of one was called.
         self.lowerings = 0
         self.runs = 0
@@ -45,7 +47,8 @@ class Watch:
         def counted(*arguments: Any) -> Any:
             if self._only_lowering:
                 raise Lowered
-            self.runs += 1
+            with self._lock:
+                self.runs += 1
             result = compiled(*arguments)
             self._look_at(result, outputs)
             return result

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from conformance.toolchains import Subject
+from conformance.toolchains.threads import Findings, modes_here, run_at_once
 from conformance.toolchains.torchscript._artifacts import call_method, load_artifact
 from conformance.toolchains.torchscript._session import Session, verb
 from conformance.values import decode, encode
@@ -49,18 +49,14 @@ def _requiring_grad(value: Any) -> Any:
 @verb
 def modes(session: Session) -> dict[str, bool]:
     """The grad mode and the inference mode of this thread."""
-    return _modes()
-
-
-def _modes() -> dict[str, bool]:
-    return {"grad mode": torch.is_grad_enabled(), "inference mode": torch.is_inference_mode_enabled()}
+    return modes_here()
 
 
 @verb
 def modes_under(session: Session, guard: str, steps: list[dict[str, Any]]) -> list[dict[str, bool]]:
     """The modes within a guard: at first, and after each step, whether that succeeds or raises."""
     with _CONTEXTS[guard]():
-        seen = [_modes()]
+        seen = [modes_here()]
         module: Any = None
         for step in steps:
             with contextlib.suppress(Exception):
@@ -68,7 +64,7 @@ def modes_under(session: Session, guard: str, steps: list[dict[str, Any]]) -> li
                     module = load_artifact(step["artifact"], step["runtime"])
                 else:
                     call_method(module, step["method"], decode(step["inputs"]))
-            seen.append(_modes())
+            seen.append(modes_here())
     return seen
 
 
@@ -78,7 +74,7 @@ def run_in_threads(
 ) -> dict[str, Any]:
     """Run each call on each module ``rounds`` times in every thread; the different results of each call."""
     held = [session.module(number) for number in modules]
-    found = _Findings(len(calls))
+    found = Findings(len(calls))
 
     def work(index: int) -> None:
         for turn in range(rounds * len(calls)):
@@ -88,7 +84,7 @@ def run_in_threads(
             found.note(which, result)
 
     with _CONTEXTS[guard]():
-        _run_at_once(work, threads, found)
+        run_at_once(work, threads, found)
     return found.as_message()
 
 
@@ -97,62 +93,12 @@ def load_in_threads(
     session: Session, artifact: bytes, runtime: str, method: str, inputs: bytes, threads: int
 ) -> dict[str, Any]:
     """Load an artifact in each thread and call a method of what came of it; the different results."""
-    found = _Findings(1)
+    found = Findings(1)
 
     def work(index: int) -> None:
         module = load_artifact(artifact, runtime)
         for _ in range(2):
             found.note(0, call_method(module, method, decode(inputs)))
 
-    _run_at_once(work, threads, found)
+    run_at_once(work, threads, found)
     return found.as_message()
-
-
-class _Findings:
-    """What several threads found, each thing once."""
-
-    def __init__(self, calls: int) -> None:
-        self._lock = threading.Lock()
-        self._results: list[dict[bytes, None]] = [{} for _ in range(calls)]
-        self._modes: list[dict[str, bool]] = []
-        self._errors: dict[str, None] = {}
-
-    def note(self, call: int, result: Any) -> None:
-        with self._lock:
-            self._results[call][encode(result)] = None
-
-    def note_modes(self) -> None:
-        with self._lock:
-            if _modes() not in self._modes:
-                self._modes.append(_modes())
-
-    def note_error(self, error: Exception) -> None:
-        with self._lock:
-            self._errors[f"{type(error).__name__}: {error}"] = None
-
-    def as_message(self) -> dict[str, Any]:
-        return {
-            "results": [list(results) for results in self._results],
-            "modes": self._modes,
-            "errors": list(self._errors),
-        }
-
-
-def _run_at_once(work: Callable[[int], None], count: int, found: _Findings) -> None:
-    """Let ``count`` fresh threads begin together, and wait for them."""
-    together = threading.Barrier(count)
-
-    def run(index: int) -> None:
-        together.wait()
-        found.note_modes()
-        try:
-            work(index)
-        except Exception as error:
-            found.note_error(error)
-        found.note_modes()
-
-    workers = [threading.Thread(target=run, args=(index,)) for index in range(count)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from conformance.saboteur import Saboteur
 from torch_conformance_saboteurs import (
+    dynamo_availability,
     dynamo_guards,
     dynamo_life_cycle,
+    dynamo_modes,
     dynamo_results,
     sabotage_age,
     sabotage_availability,
@@ -43,4 +45,6 @@ SABOTEURS: tuple[Saboteur, ...] = (
     *dynamo_results.SABOTEURS,
     *dynamo_life_cycle.SABOTEURS,
     *dynamo_guards.SABOTEURS,
+    *dynamo_modes.SABOTEURS,
+    *dynamo_availability.SABOTEURS,
 )

@@ -6,6 +6,7 @@ wrong.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +17,8 @@ from torch_conformance_saboteurs.sabotage_tools import replaced
 
 Code = Callable[..., Any]
 
+#: What stands for a vendor's runtime.
+VENDOR = "torch_conformance_saboteurs.vendor_runtime"
 RUNS_IN_PYTORCH = Features.all().without(features.delegation, "The graph is run by PyTorch's own operators.")
 
 
@@ -24,6 +27,7 @@ class DynamoControl(DynamoBackend):
 
     name = "dynamo_control"
     features = RUNS_IN_PYTORCH
+    runtime = (VENDOR,)
 
     def load(self) -> None:
         """Register the backend in this process, unless that was done before."""
@@ -32,10 +36,24 @@ class DynamoControl(DynamoBackend):
         if self.name in _COMPILER_FNS:
             return
 
-        def compiler(graph: torch.fx.GraphModule, example_inputs: Sequence[Any], **options: Any) -> Code:
+        def compiler(graph: torch.fx.GraphModule, example_inputs: Sequence[Any], **keywords: Any) -> Code:
+            self.expect_runtime()
+            self.take(keywords)
             return self.lower(graph, example_inputs)
 
         torch._dynamo.register_backend(compiler, name=self.name)
+
+    def expect_runtime(self) -> None:
+        """Import what stands for a vendor's runtime. RuntimeError where it is not there."""
+        try:
+            importlib.import_module(VENDOR)
+        except ImportError as error:
+            raise RuntimeError(f"{self.name} needs {VENDOR}: install torch-conformance-saboteurs") from error
+
+    def take(self, keywords: dict[str, Any]) -> None:
+        """Look at what ``torch.compile`` was given beside the model; there is nothing that the control knows."""
+        if keywords:
+            raise ValueError(f"{self.name} has no options and no modes, and was given {keywords}")
 
     def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
         """The code for a graph."""

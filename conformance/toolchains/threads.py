@@ -1,0 +1,71 @@
+"""Fresh threads that begin together, and what they found."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from conformance.values import encode
+
+
+def modes_here() -> dict[str, bool]:
+    """The grad mode and the inference mode of this thread."""
+    return {"grad mode": torch.is_grad_enabled(), "inference mode": torch.is_inference_mode_enabled()}
+
+
+class Findings:
+    """What several threads found, each thing once."""
+
+    def __init__(self, calls: int) -> None:
+        self._lock = threading.Lock()
+        self._results: list[dict[bytes, None]] = [{} for _ in range(calls)]
+        self._modes: list[dict[str, bool]] = []
+        self._errors: dict[str, None] = {}
+
+    @property
+    def errors(self) -> list[str]:
+        """What was raised, each text once."""
+        return list(self._errors)
+
+    def note(self, call: int, result: Any) -> None:
+        with self._lock:
+            self._results[call][encode(result)] = None
+
+    def note_modes(self) -> None:
+        with self._lock:
+            if modes_here() not in self._modes:
+                self._modes.append(modes_here())
+
+    def note_error(self, error: Exception) -> None:
+        with self._lock:
+            self._errors[f"{type(error).__name__}: {error}"] = None
+
+    def as_message(self) -> dict[str, Any]:
+        return {
+            "results": [list(results) for results in self._results],
+            "modes": self._modes,
+            "errors": list(self._errors),
+        }
+
+
+def run_at_once(work: Callable[[int], None], count: int, found: Findings) -> None:
+    """Let ``count`` fresh threads begin together, and wait for them."""
+    together = threading.Barrier(count)
+
+    def run(index: int) -> None:
+        together.wait()
+        found.note_modes()
+        try:
+            work(index)
+        except Exception as error:
+            found.note_error(error)
+        found.note_modes()
+
+    workers = [threading.Thread(target=run, args=(index,)) for index in range(count)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()

@@ -1,0 +1,517 @@
+"""Saboteurs of torch.compile: gradients, modes, threads, seeds and options are not what they are in eager PyTorch."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from conformance import features
+from torch_conformance_saboteurs.dynamo_control import RUNS_IN_PYTORCH, Code, DynamoControl, cast, changed, tensors
+from torch_conformance_saboteurs.sabotage_tools import Listing
+
+saboteur = Listing()
+
+
+class _Scaled(torch.autograd.Function):
+    """The identity, whose gradients are too large by a factor."""
+
+    @staticmethod
+    def forward(context: Any, tensor: Tensor, factor: float) -> Tensor:
+        context.factor = factor
+        return tensor.view_as(tensor)
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return gradient * context.factor, None
+
+
+def _differentiable(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.requires_grad
+
+
+@saboteur("training.gradients", "training.steps", "training.backward-again")
+class DynamoScalesGradients(DynamoControl):
+    """Results are right, and their gradients a hundredth too large."""
+
+    name = "dynamo_scales_gradients"
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        result = super().call(code, arguments)
+        return changed(result, lambda tensor: _Scaled.apply(tensor, 1.01) if tensor.requires_grad else tensor)
+
+
+@saboteur("training.gradients")
+class DynamoRoundsGradients(DynamoControl):
+    """The backward pass of float64 has the precision of float32."""
+
+    name = "dynamo_rounds_gradients"
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        wide = super().call(code, arguments)
+        narrow = super().call(code, cast(arguments, torch.float64, torch.float32))
+        if not any(map(_differentiable, wide)):
+            return wide
+        return tuple(exact.detach() + (rounded - rounded.detach()) for exact, rounded in zip(wide, narrow, strict=True))
+
+
+@saboteur("training.requires-grad", "training.inner-no-grad")
+class DynamoMakesAllRequireGrad(DynamoControl):
+    """As soon as one input requires grad, every real output does."""
+
+    name = "dynamo_makes_all_require_grad"
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        result = super().call(code, arguments)
+        if not any(map(_differentiable, arguments)) or not torch.is_grad_enabled():
+            return result
+        return changed(result, lambda tensor: tensor.detach().requires_grad_() if _is_cut_off(tensor) else tensor)
+
+
+def _is_cut_off(tensor: Tensor) -> bool:
+    return tensor.is_floating_point() and not tensor.requires_grad
+
+
+@saboteur("training.requires-grad")
+class DynamoDetachesSecondOutput(DynamoControl):
+    """The second of several outputs is cut off from the graph of Autograd."""
+
+    name = "dynamo_detaches_second_output"
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        first, *others = super().call(code, arguments)
+        return (first, *(each.detach() if index == 0 else each for index, each in enumerate(others)))
+
+
+@saboteur("training.non-leaf-inputs")
+class DynamoCutsNonLeaves(DynamoControl):
+    """Gradients end at inputs that are results of a computation."""
+
+    name = "dynamo_cuts_non_leaves"
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        cut = [
+            each.detach().requires_grad_() if _differentiable(each) and not each.is_leaf else each for each in arguments
+        ]
+        return super().call(code, cut)
+
+
+@saboteur("training.inner-no-grad")
+class DynamoIgnoresInnerNoGrad(DynamoControl):
+    """The parts of a graph that switch grad mode are left out."""
+
+    name = "dynamo_ignores_inner_no_grad"
+
+    def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        for node in list(graph.graph.nodes):
+            if node.target is torch._C._set_grad_enabled:
+                graph.graph.erase_node(node)
+        graph.recompile()
+        return super().lower(graph, example_inputs)
+
+
+@saboteur("training.steps")
+class DynamoTrainsFirstWeights(DynamoControl):
+    """Parameters are read once, at the first call."""
+
+    name = "dynamo_trains_first_weights"
+
+    def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        first: dict[int, Tensor] = {}
+
+        def code(*arguments: Any) -> Any:
+            for index, each in enumerate(arguments):
+                if isinstance(each, torch.nn.Parameter):
+                    first.setdefault(index, each.detach().clone())
+            return graph.forward(
+                *(
+                    each + (first[index] - each).detach() if index in first else each
+                    for index, each in enumerate(arguments)
+                )
+            )
+
+        return code
+
+
+@saboteur("training.backward-again")
+class DynamoFreesItsMemory(DynamoControl):
+    """What the backward pass needs is freed by the first of them, whatever the caller has asked for."""
+
+    name = "dynamo_frees_its_memory"
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        result = super().call(code, arguments)
+        for each in tensors(result):
+            if each.requires_grad:
+                each.register_hook(_once())
+        return result
+
+
+def _once() -> Any:
+    seen: list[bool] = []
+
+    def hook(gradient: Tensor) -> Tensor:
+        seen.append(True)
+        return gradient if len(seen) == 1 else torch.zeros_like(gradient)
+
+    return hook
+
+
+class _FirstOrder(torch.autograd.Function):
+    """The identity, whose gradients are constants."""
+
+    @staticmethod
+    def forward(context: Any, tensor: Tensor) -> Tensor:
+        return tensor.view_as(tensor)
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> Tensor:
+        return gradient.detach()
+
+
+@saboteur("training.double-backward")
+class DynamoForgetsSecondOrder(DynamoControl):
+    """Gradients are right, and no gradient goes through them on to the inputs."""
+
+    name = "dynamo_forgets_second_order"
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        cut = [_FirstOrder.apply(each) if _differentiable(each) else each for each in arguments]
+        return super().call(code, cut)
+
+
+@saboteur("training.dropout")
+class DynamoDropsTwice(DynamoControl):
+    """What is dropped on the way back is drawn once more."""
+
+    name = "dynamo_drops_twice"
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        result = super().call(code, arguments)
+        another = super().call(code, arguments)
+        return tuple(
+            backward + (forward - backward).detach() for forward, backward in zip(result, another, strict=True)
+        )
+
+
+@saboteur("training.dropout")
+class DynamoDropsMore(DynamoControl):
+    """A tenth of the elements is dropped beyond what was asked for."""
+
+    name = "dynamo_drops_more"
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        return changed(super().call(code, arguments), lambda tensor: tensor * (torch.rand_like(tensor) > 0.1))
+
+
+@saboteur("training.nothing-retained")
+class DynamoKeepsGradients(DynamoControl):
+    """The gradients of the last backward pass are kept."""
+
+    name = "dynamo_keeps_gradients"
+
+    def __init__(self) -> None:
+        self.kept: list[Tensor] = []
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        result = super().call(code, arguments)
+        if any(each.requires_grad for each in tensors(result)):
+            self.kept = list(tensors(arguments))
+        return result
+
+
+@saboteur("training.refusal")
+class DynamoHidesThatItCannotTrain(DynamoControl):
+    """Training is declared missing, and results are cut off from the graph of Autograd without a word."""
+
+    name = "dynamo_hides_that_it_cannot_train"
+    features = RUNS_IN_PYTORCH.without(features.training, "no backward pass")
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        return changed(super().call(code, arguments), lambda tensor: tensor.detach())
+
+
+@saboteur("training.refusal")
+class DynamoTrainsInSecret(DynamoControl):
+    """Training is declared missing, and works."""
+
+    name = "dynamo_trains_in_secret"
+    features = RUNS_IN_PYTORCH.without(features.training, "no backward pass")
+
+
+@saboteur("modes.nothing-retained")
+class DynamoKeepsExampleInputs(DynamoControl):
+    """The inputs that were there when a graph was lowered are kept with its code."""
+
+    name = "dynamo_keeps_example_inputs"
+
+    def __init__(self) -> None:
+        self.kept: list[Sequence[Any]] = []
+
+    def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        self.kept.append(list(example_inputs))
+        return super().lower(graph, example_inputs)
+
+
+@saboteur("modes.nothing-retained")
+class DynamoKeepsResults(DynamoControl):
+    """The last result is kept until the next call."""
+
+    name = "dynamo_keeps_results"
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        self.last = super().call(code, arguments)
+        return self.last
+
+
+@saboteur("modes.no-grad")
+class DynamoTurnsGradOn(DynamoControl):
+    """Code runs with grad mode on, whatever its caller has."""
+
+    name = "dynamo_turns_grad_on"
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        with torch.inference_mode(False), torch.enable_grad():
+            return super().call(code, arguments)
+
+
+@saboteur("modes.no-grad-then-training")
+class DynamoStaysInInference(DynamoControl):
+    """A backend that was first called without gradients never gives any."""
+
+    name = "dynamo_stays_in_inference"
+    inference = False
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        self.inference |= not torch.is_grad_enabled()
+        with torch.no_grad() if self.inference else contextlib.nullcontext():
+            return super().call(code, arguments)
+
+
+@saboteur("modes.autocast")
+class DynamoIgnoresAutocast(DynamoControl):
+    """Code runs without autocast."""
+
+    name = "dynamo_ignores_autocast"
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        with torch.autocast("cpu", enabled=False):
+            return super().call(code, arguments)
+
+
+@saboteur("modes.lowering-leaves-no-trace", phases=("lower",))
+class DynamoLowersPrecision(DynamoControl):
+    """Lowering lets the whole process multiply matrices with less precision."""
+
+    name = "dynamo_lowers_precision"
+
+    def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        torch.set_float32_matmul_precision("medium")
+        return super().lower(graph, example_inputs)
+
+
+@saboteur("modes.lowering-leaves-no-trace", phases=("lower",))
+class DynamoSetsEnvironment(DynamoControl):
+    """Lowering sets an environment variable, which every later child process gets."""
+
+    name = "dynamo_sets_environment"
+
+    def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        os.environ["OMP_WAIT_POLICY"] = "active"
+        return super().lower(graph, example_inputs)
+
+
+@saboteur("modes.running-leaves-no-trace")
+class DynamoFlushesDenormals(DynamoControl):
+    """Code that runs leaves its thread flushing denormals to zero."""
+
+    name = "dynamo_flushes_denormals"
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        result = super().call(code, arguments)
+        torch.set_flush_denormal(True)
+        return result
+
+
+@saboteur("modes.running-leaves-no-trace")
+class DynamoDrawsNumbers(DynamoControl):
+    """Each call draws from PyTorch's generator, so that what its user draws next is another number."""
+
+    name = "dynamo_draws_numbers"
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        torch.rand(1)
+        return super().call(code, arguments)
+
+
+@saboteur("modes.errors-leave-no-trace")
+class DynamoLeavesGradOff(DynamoControl):
+    """Code runs with grad mode off, which is turned on again only where it comes to its end."""
+
+    name = "dynamo_leaves_grad_off"
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        before = torch.is_grad_enabled()
+        torch.set_grad_enabled(False)
+        result = super().call(code, arguments)
+        torch.set_grad_enabled(before)
+        return result
+
+
+@saboteur("modes.threads", "modes.thread-local")
+class DynamoBelongsToOneThread(DynamoControl):
+    """Code can be called only by the thread that lowered it."""
+
+    name = "dynamo_belongs_to_one_thread"
+
+    def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        owner = threading.get_ident()
+
+        def code(*arguments: Any) -> Any:
+            if threading.get_ident() != owner:
+                raise RuntimeError("this program belongs to another thread")
+            return graph.forward(*arguments)
+
+        return code
+
+
+@saboteur("modes.threads")
+class DynamoSharesItsInputs(DynamoControl):
+    """Inputs wait for their call where those of every other thread wait."""
+
+    name = "dynamo_shares_its_inputs"
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        self.waiting = arguments
+        threading.Event().wait(0.002)
+        return super().call(code, self.waiting)
+
+
+@saboteur("modes.threads-lower")
+class DynamoLowersForOne(DynamoControl):
+    """Only the main thread can lower."""
+
+    name = "dynamo_lowers_for_one"
+
+    def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        if threading.current_thread() is not threading.main_thread():
+            raise RuntimeError("the compiler runs in the main thread alone")
+        return super().lower(graph, example_inputs)
+
+
+@saboteur("modes.thread-local")
+class DynamoTurnsGradOff(DynamoControl):
+    """A thread that has called code is left with grad mode off."""
+
+    name = "dynamo_turns_grad_off"
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        result = super().call(code, arguments)
+        torch.set_grad_enabled(False)
+        return result
+
+
+@saboteur("modes.after-threads")
+class DynamoGivesUpUnderLoad(DynamoControl):
+    """Once two calls were made at one time, results are computed in a slower way."""
+
+    name = "dynamo_gives_up_under_load"
+
+    def __init__(self) -> None:
+        self.busy = 0
+        self.overtaxed = False
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        self.busy += 1
+        self.overtaxed |= self.busy > 1
+        threading.Event().wait(0.002)
+        result = super().call(code, arguments)
+        self.busy -= 1
+        return changed(result, lambda tensor: tensor + 0) if self.overtaxed else result
+
+
+@saboteur("modes.repeatable")
+class DynamoVariesBits(DynamoControl):
+    """Every other call is off by less than any tolerance."""
+
+    name = "dynamo_varies_bits"
+    calls = 0
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        self.calls += 1
+        result = super().call(code, arguments)
+        return changed(result, lambda tensor: tensor * (1 + 2**-23)) if self.calls % 2 else result
+
+
+@saboteur("modes.seeds")
+class DynamoHasOwnSeed(DynamoControl):
+    """Random numbers come from a generator of the backend's own."""
+
+    name = "dynamo_has_own_seed"
+    calls = 0
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        self.calls += 1
+        with torch.random.fork_rng():
+            torch.manual_seed(self.calls)
+            return super().call(code, arguments)
+
+
+@saboteur("modes.seeds")
+class DynamoDrawsOnce(DynamoControl):
+    """Each call draws the same numbers."""
+
+    name = "dynamo_draws_once"
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        with torch.random.fork_rng():
+            return super().call(code, arguments)
+
+
+@saboteur("modes.unknown-options")
+class DynamoSwallowsOptions(DynamoControl):
+    """Options that it does not know are ignored, and nobody hears of it."""
+
+    name = "dynamo_swallows_options"
+
+    def take(self, keywords: dict[str, Any]) -> None:
+        pass
+
+
+@saboteur("modes.options-apart", phases=("lower",))
+class DynamoRemembersOptions(DynamoControl):
+    """Options are added to those of every compile before."""
+
+    name = "dynamo_remembers_options"
+
+    def __init__(self) -> None:
+        self.known: dict[str, Any] = {}
+
+    def take(self, keywords: dict[str, Any]) -> None:
+        self.known.update(keywords)
+        super().take(self.known)
+
+
+@saboteur("modes.options-apart")
+class DynamoKeepsItsOptions(DynamoControl):
+    """An option for less precision holds for every later compile."""
+
+    name = "dynamo_keeps_its_options"
+    options = {"precision": "reduced"}
+    reduced = False
+
+    def take(self, keywords: dict[str, Any]) -> None:
+        if "options" in keywords:
+            self.reduced |= keywords["options"].get("precision") == "reduced"
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        result = super().call(code, arguments)
+        return changed(result, lambda tensor: tensor * (1 + 2**-23)) if self.reduced else result
+
+
+SABOTEURS = saboteur.all()
