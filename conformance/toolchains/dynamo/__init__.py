@@ -13,6 +13,6 @@ from conformance.toolchains import Session
 
 def open_session(subject: dict[str, Any] | None) -> Session:
     """A session for the backend that ``subject`` describes; for Dynamo with nothing behind it when it is None."""
-    from conformance.toolchains.dynamo import _inspect, _lower, _session  # noqa: F401  (verbs)
+    from conformance.toolchains.dynamo import _artifacts, _inspect, _lower, _operators, _session  # noqa: F401  (verbs)
 
     return _session.Session(subject)

@@ -6,7 +6,9 @@ from conformance.saboteur import Saboteur
 from torch_conformance_saboteurs import (
     dynamo_guards,
     dynamo_life_cycle,
+    dynamo_operators,
     dynamo_results,
+    dynamo_save_load,
     sabotage_age,
     sabotage_availability,
     sabotage_composition,
@@ -43,4 +45,6 @@ SABOTEURS: tuple[Saboteur, ...] = (
     *dynamo_results.SABOTEURS,
     *dynamo_life_cycle.SABOTEURS,
     *dynamo_guards.SABOTEURS,
+    *dynamo_save_load.SABOTEURS,
+    *dynamo_operators.SABOTEURS,
 )
