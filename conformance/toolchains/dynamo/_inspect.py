@@ -16,8 +16,11 @@ from conformance.toolchains import Subject
 from conformance.toolchains.dynamo._session import Session, verb
 from conformance.values import decode
 
-#: Operators that make room for a result, look at it differently, or ask what it is; none computes anything.
+#: Operators that make room for a result, look at it differently, or ask what it is; none computes anything. Dynamo's
+#: own guards ask a tensor without dimensions for its item.
 _NO_WORK = {
+    "aten::item",
+    "aten::_local_scalar_dense",
     "aten::empty",
     "aten::empty_like",
     "aten::empty_strided",
