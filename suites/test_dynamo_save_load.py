@@ -10,8 +10,8 @@ from conformance.contract import Control, Level, clause
 from conformance.verdict import NotApplicable
 
 EXPORT = "pytorch/pytorch#89373, and torch.export"
-PACKAGE = "torch.compiler.load_compiled_function"
-CACHE = "torch.compiler.save_cache_artifacts"
+PACKAGE = "pytorch/pytorch#89373, and torch.compiler.load_compiled_function"
+CACHE = "pytorch/pytorch#89373, and torch.compiler.save_cache_artifacts"
 DYNAMO = "dynamo"
 #: The rows of both arguments.
 ROWS = ((0, 0), (1, 0))
