@@ -39,8 +39,8 @@ AOT_ALONE = Source(name="aot_eager", toolchain="dynamo")
 #: After so many timeouts of a backend in a process, its devices get less time, but at least so many seconds.
 _PATIENCE = 5
 _LEAST_SECONDS = 2.0
-#: An operator on a sample takes milliseconds: what does not come back by then hangs.
-_MOST_SECONDS_OF_AN_OPERATOR = 10.0
+#: An operator on a sample takes milliseconds, a compiler some seconds: what does not come back by then hangs.
+_MOST_SECONDS_OF_AN_OPERATOR = {"torchscript": 10.0, "dynamo": 60.0}
 
 
 @dataclasses.dataclass
@@ -254,7 +254,7 @@ class Workshop:
                 samples=self._operator_samples,
                 missing_features=description.missing_features,
                 tolerances=description.tolerances,
-                seconds=lambda: min(self.limits(backend).seconds, _MOST_SECONDS_OF_AN_OPERATOR),
+                seconds=lambda: min(self.limits(backend).seconds, _MOST_SECONDS_OF_AN_OPERATOR[toolchain]),
                 timed_out=lambda: self.timed_out(backend),
             )
         return self._trials[backend]

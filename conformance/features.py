@@ -99,6 +99,9 @@ dynamic_shapes = _feature("dynamic_shapes", "Symbolic sizes: what was lowered on
 unbacked_sizes = _feature("unbacked_sizes", "Sizes that only the data tells, such as that of a result of nonzero.")
 input_mutation = _feature("input_mutation", "A graph that writes to its inputs, to parts of them, or to buffers.")
 custom_operators = _feature("custom_operators", "Operators of torch.library that the backend has never heard of.")
+packages = _feature(
+    "packages", "What aot_compile makes is saved, and loaded by a process in which nothing is compiled."
+)
 training = _feature("training", "Inputs and parameters that require grad, and the backward pass.")
 random_numbers = _feature("random_numbers", "Operators that draw random numbers, such as dropout while training.")
 

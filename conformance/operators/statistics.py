@@ -18,6 +18,38 @@ _BITS = {
 }
 
 
+#: How many times as far from the exact values as eager PyTorch's a result may be, where it cancels.
+BUDGET = 4.0
+_WIDER = {
+    torch.float16: torch.float64,
+    torch.bfloat16: torch.float64,
+    torch.float32: torch.float64,
+    torch.complex64: torch.complex128,
+}
+
+
+def wider(value: Any) -> Any:
+    """A floating-point or complex tensor in 64 bits; anything else as it is."""
+    return value.to(_WIDER[value.dtype]) if isinstance(value, torch.Tensor) and value.dtype in _WIDER else value
+
+
+def within_budget(actual: Any, expected: Any, exact: Any) -> bool:
+    """Whether no tensor's largest error, measured from the exact values, is beyond :data:`BUDGET` times that of the
+    expected one: where a computation cancels, rounding in another order tells nothing of who is right."""
+    if len(actual) != len(expected) or len(actual) != len(exact):
+        return False
+    return all(
+        mine.shape == truth.shape and _largest(mine, truth) <= BUDGET * _largest(theirs, truth)
+        for mine, theirs, truth in zip(actual, expected, exact, strict=True)
+    )
+
+
+def _largest(tensor: torch.Tensor, truth: torch.Tensor) -> float:
+    if tensor.numel() == 0:
+        return 0.0
+    return float(_distance(_wide(_dense(tensor)), _wide(_dense(truth))).max())
+
+
 def errors_of(actual: Any, expected: Any) -> Errors:
     """The errors of a tensor, or of a tuple of them, against the expected one; at the worst element of any.
 

@@ -64,6 +64,8 @@ class Tried:
     outcome: Outcome
     message: str = ""
     errors: Errors = Errors()
+    #: Of the operators that eager PyTorch executes for the sample, the share that it does not execute with the backend.
+    delegated: float | None = None
 
 
 def row_of(operator: str, dtype: str, tried: Sequence[Tried]) -> dict[str, Any]:
@@ -71,6 +73,7 @@ def row_of(operator: str, dtype: str, tried: Sequence[Tried]) -> dict[str, Any]:
     counts = Counter(each.outcome for each in tried)
     outcome = next(each for each in Outcome if counts[each])
     errors = Errors.worst(each.errors for each in tried)
+    shares = [each.delegated for each in tried if each.delegated is not None]
     messages = [each.message for each in tried if each.outcome is outcome and each.message]
     return {
         "operator": operator,
@@ -79,6 +82,7 @@ def row_of(operator: str, dtype: str, tried: Sequence[Tried]) -> dict[str, Any]:
         "samples": len(tried),
         "counts": {each.value: counts[each] for each in Outcome if counts[each]},
         **{name: _published(value) for name, value in dataclasses.asdict(errors).items()},
+        **({"delegated": round(sum(shares) / len(shares), 3)} if shares else {}),
         "message": messages[0] if messages else next((each.message for each in tried if each.message), ""),
     }
 

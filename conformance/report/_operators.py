@@ -22,7 +22,7 @@ OUTCOMES = {
 _UNKNOWN = ("?", "harness")
 #: So many rows are told at length; report.json has all.
 MOST_TOLD = 300
-_FACTS = ("samples", "counts", "max_abs", "max_rel", "ulp", "sqnr_db")
+_FACTS = ("samples", "counts", "max_abs", "max_rel", "ulp", "sqnr_db", "delegated")
 
 
 @dataclasses.dataclass(frozen=True)

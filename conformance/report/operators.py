@@ -14,7 +14,7 @@ Row = Mapping[str, Any]
 #: Rows that a summary tells one by one, those outcomes only.
 TOLD = (Outcome.CRASHED, Outcome.TIMEOUT, Outcome.WRONG, Outcome.FAILED)
 _WORDS = {Outcome.NOT_APPLICABLE: "n/a"}
-_STATISTICS = ("max_abs", "max_rel", "ulp", "sqnr_db")
+_STATISTICS = ("max_abs", "max_rel", "ulp", "sqnr_db", "delegated")
 
 
 def headline(table: Row) -> str:
@@ -58,7 +58,7 @@ def groups(rows: Iterable[Row], outcomes: Container[Outcome] = TOLD) -> list[tup
 
 def errors_text(row: Row) -> str:
     """The error statistics of a row in a few words, or nothing where there are none."""
-    values = [(name, row[name]) for name in _STATISTICS if row[name] is not None]
+    values = [(name, row[name]) for name in _STATISTICS if row.get(name) is not None]
     return ", ".join(f"{name.replace('_', ' ')} {value:.3g}" for name, value in values)
 
 
@@ -71,7 +71,7 @@ def lines(rows: Iterable[Row]) -> tuple[list[str], list[list[str]]]:
             row["dtype"],
             row["outcome"],
             str(row["samples"]),
-            *("" if row[name] is None else f"{row[name]:.3g}" for name in _STATISTICS),
+            *("" if row.get(name) is None else f"{row[name]:.3g}" for name in _STATISTICS),
         ]
         for row in rows
     ]

@@ -14,7 +14,16 @@ from conformance.toolchains import WITHOUT_MODULES, Session
 
 def open_session(subject: dict[str, Any] | None) -> Session:
     """A session for the backend that ``subject`` describes; for Dynamo with nothing behind it when it is None."""
-    from conformance.toolchains.dynamo import _inspect, _lower, _modes, _runtime, _session, _train  # noqa: F401  (verbs)
+    from conformance.toolchains.dynamo import (  # noqa: F401  (verbs)
+        _artifacts,
+        _inspect,
+        _lower,
+        _modes,
+        _operators,
+        _runtime,
+        _session,
+        _train,
+    )
 
     absent = os.environ.get(WITHOUT_MODULES)
     if absent:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
+import torch._dynamo.utils
 from torch.profiler import ProfilerActivity, profile
 
 from conformance.toolchains import Subject
 from conformance.toolchains.dynamo._session import Session, verb
 from conformance.values import decode
 
-#: Operators that make room for a result, look at it differently, or ask what it is; none computes anything.
+#: Operators that make room for a result, look at it differently, or ask what it is; none computes anything. Dynamo's
+#: own guards ask a tensor without dimensions for its item.
 _NO_WORK = {
+    "aten::item",
+    "aten::_local_scalar_dense",
     "aten::empty",
     "aten::empty_like",
     "aten::empty_strided",
@@ -49,10 +54,14 @@ def operators_run(session: Session, model: int, inputs: bytes) -> list[str]:
     function = session.get(model).function
     with Subject():
         function(*decode(inputs))
-        arguments = decode(inputs)
-        with profile(activities=[ProfilerActivity.CPU]) as profiler:
-            function(*arguments)
-        names = [event.name for event in profiler.events() if event.name.startswith("aten::")]
+        return executed(function, decode(inputs))
+
+
+def executed(function: Callable[..., Any], arguments: Sequence[Any]) -> list[str]:
+    """The operators that PyTorch itself executes in one call, one entry for each; those that do no work left out."""
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        function(*arguments)
+    names = [event.name for event in profiler.events() if event.name.startswith("aten::")]
     return [name for name in names if name not in _NO_WORK]
 
 
@@ -90,6 +99,16 @@ def _count_functions(call: Callable[[], Any]) -> int:
 @verb
 def tracing_done(session: Session, model: int, inputs: bytes) -> list[str]:
     """What of a compiler's work happens in one call of a model: tracing, or AOT Autograd."""
+    function = session.get(model).function
+    arguments = decode(inputs)
+    with Subject(), compiler_at_work() as seen:
+        function(*arguments)
+    return seen
+
+
+@contextlib.contextmanager
+def compiler_at_work() -> Iterator[list[str]]:
+    """Notes what of a compiler's work happens in the block: tracing, AOT Autograd, and frames that Dynamo compiles."""
     import torch._functorch.aot_autograd as aot_autograd
     import torch.fx._symbolic_trace as symbolic_trace
     import torch.fx.experimental.proxy_tensor as proxy_tensor
@@ -111,14 +130,17 @@ def tracing_done(session: Session, model: int, inputs: bytes) -> list[str]:
 
         return noted
 
-    function = session.get(model).function
-    arguments = decode(inputs)
+    frames = _frames_compiled()
     for (owner, name, what), original in zip(places, originals, strict=True):
         setattr(owner, name, noting(original, what))
     try:
-        with Subject():
-            function(*arguments)
+        yield seen
     finally:
         for (owner, name, _), original in zip(places, originals, strict=True):
             setattr(owner, name, original)
-    return seen
+        if _frames_compiled() > frames:
+            seen.append("Dynamo")
+
+
+def _frames_compiled() -> int:
+    return sum(torch._dynamo.utils.counters["frames"].values())

@@ -20,6 +20,7 @@ __all__ = [
     "DynamoDevice",
     "Model",
     "Observation",
+    "Package",
     "PreparedCase",
     "Surroundings",
     "Trained",
@@ -34,6 +35,14 @@ class Model:
     """A model that a device holds, compiled or not."""
 
     number: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Package:
+    """A package that a device has loaded, and what of a compiler's work that took."""
+
+    number: int
+    work: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -193,6 +202,47 @@ class DynamoDevice(ModesDevice):
         """Make the calls; the results, looked at after the last one."""
         inputs = [encode(call.inputs) for call in calls]
         return [decode(data) for data in self.call("run_keeping", phase="run", model=model.number, inputs=inputs)]
+
+    # What one process writes and another reads.
+
+    def export(self, model: Model | PreparedCase, inputs: tuple[Any, ...], marks: Marks = ()) -> bytes:
+        """``torch.export`` a model, or a case's, and save the program; marked dimensions may have any size."""
+        if isinstance(model, PreparedCase):
+            model = self.build(model)
+        program: bytes = self.call("export", model=model.number, inputs=encode(inputs), marks=_plain(marks))
+        return program
+
+    def load_exported(self, program: bytes, case: PreparedCase) -> Model:
+        """The module of a saved program, not compiled."""
+        return Model(self.call("load_exported", phase="load", program=program, case=case.name))
+
+    def package(self, model: Model | PreparedCase, inputs: tuple[Any, ...]) -> bytes:
+        """Compile a model, or a case's, ahead of time for such inputs, and save what came of it."""
+        if isinstance(model, PreparedCase):
+            model = self.build(model)
+        data: bytes = self.call("package", phase="save", model=model.number, inputs=encode(inputs))
+        return data
+
+    def load_package(self, data: bytes) -> Package:
+        """Load what :meth:`package` saved."""
+        number, work = self.call("load_package", phase="load", package=data)
+        return Package(number, tuple(work))
+
+    def run_package(self, package: Package, model: Model, inputs: tuple[Any, ...]) -> tuple[Any, tuple[str, ...]]:
+        """Call a package with a model and inputs: the result, and what of a compiler's work was done meanwhile."""
+        row, work = self.call(
+            "run_package", phase="run", package=package.number, model=model.number, inputs=encode(inputs)
+        )
+        return Observation.of(row).result, tuple(work)
+
+    def save_cache(self) -> bytes | None:
+        """The cache artifacts of what this process has compiled; None where nothing was cached."""
+        artifacts: bytes | None = self.call("save_cache", phase="save")
+        return artifacts
+
+    def load_cache(self, artifacts: bytes) -> None:
+        """Load cache artifacts into a process that has no other cache."""
+        self.call("load_cache", phase="load", artifacts=artifacts)
 
     # Looking.
 

@@ -14,7 +14,7 @@ from conformance.operators import samples
 from conformance.toolchains import Subject
 from conformance.toolchains.torchscript._inspect import nodes_of
 from conformance.toolchains.torchscript._session import Session, verb
-from conformance.values import decode
+from conformance.values import decode, encode
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,12 +44,27 @@ def operator_samples(session: Session, operator: str, dtype: str, seed: int, cou
 
 
 @verb
-def lower_program(session: Session, program: bytes) -> int:
-    """A saved module, loaded and lowered."""
+def lower_program(session: Session, program: bytes, inputs: bytes) -> int:
+    """A saved module, loaded and lowered; which needs no ``inputs`` in this toolchain."""
     assert session.backend is not None
     with Subject():
         module = torch.jit.load(io.BytesIO(program))
         return session.keep(session.backend.lower(module, session.backend.compile_spec(_Program())))
+
+
+@verb
+def run_program(session: Session, program: int, inputs: bytes) -> dict[str, Any]:
+    """Call a lowered module: ``{result}``."""
+    module = session.get(program)
+    with Subject():
+        return {"result": encode(module.forward(*decode(inputs)))}
+
+
+@verb
+def forget_program(session: Session, program: int) -> None:
+    """Destroy a lowered module."""
+    with Subject():
+        session.discard(program)
 
 
 class _Operator(torch.nn.Module):

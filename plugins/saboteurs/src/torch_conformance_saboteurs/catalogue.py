@@ -8,7 +8,9 @@ from torch_conformance_saboteurs import (
     dynamo_guards,
     dynamo_life_cycle,
     dynamo_modes,
+    dynamo_operators,
     dynamo_results,
+    dynamo_save_load,
     sabotage_age,
     sabotage_availability,
     sabotage_composition,
@@ -47,4 +49,6 @@ SABOTEURS: tuple[Saboteur, ...] = (
     *dynamo_guards.SABOTEURS,
     *dynamo_modes.SABOTEURS,
     *dynamo_availability.SABOTEURS,
+    *dynamo_save_load.SABOTEURS,
+    *dynamo_operators.SABOTEURS,
 )

@@ -28,6 +28,8 @@ class DynamoControl(DynamoBackend):
     name = "dynamo_control"
     features = RUNS_IN_PYTORCH
     runtime = (VENDOR,)
+    #: What aot_compile packages: the name of a class in ``dynamo_packages``.
+    package_class = "Package"
 
     def load(self) -> None:
         """Register the backend in this process, unless that was done before."""
@@ -39,6 +41,8 @@ class DynamoControl(DynamoBackend):
         def compiler(graph: torch.fx.GraphModule, example_inputs: Sequence[Any], **keywords: Any) -> Code:
             self.expect_runtime()
             self.take(keywords)
+            if torch._functorch.config.force_autograd_cache:  # as PyTorch's own backends know aot_compile
+                return self.package(graph)
             return self.lower(graph, example_inputs)
 
         torch._dynamo.register_backend(compiler, name=self.name)
@@ -59,6 +63,12 @@ class DynamoControl(DynamoBackend):
         """The code for a graph."""
         return lambda *arguments: self.call(graph.forward, arguments)
 
+    def package(self, graph: torch.fx.GraphModule) -> Any:
+        """The code for a graph, in a form that can be saved."""
+        from torch_conformance_saboteurs import dynamo_packages
+
+        return getattr(dynamo_packages, self.package_class)(graph)
+
     def call(self, code: Code, arguments: Sequence[Any]) -> Any:
         """One call of the code."""
         return code(*arguments)
@@ -67,6 +77,11 @@ class DynamoControl(DynamoBackend):
 def tensors(arguments: Sequence[Any]) -> list[torch.Tensor]:
     """The tensors among the arguments of a graph, parameters and buffers left out where they are marked as such."""
     return [each for each in arguments if isinstance(each, torch.Tensor) and not isinstance(each, torch.nn.Parameter)]
+
+
+def with_weights_of(first: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
+    """Arguments of a graph with the parameters of its first ones."""
+    return [old if isinstance(old, torch.nn.Parameter) else new for old, new in zip(first, arguments, strict=True)]
 
 
 def changed(result: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
