@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from importlib import metadata
@@ -14,7 +13,7 @@ from typing import Any
 
 import pytest
 from conftest import Project, Run
-from packaging.requirements import Requirement
+from installations import installation
 
 from conformance.contract import suites_path
 from conformance.devices import Limits
@@ -25,27 +24,6 @@ from conformance.targets import TargetError, published_spec
 
 PART = "(test_types and (add or strings)) or test_lost or (test_spec and save_load) or test_unknown or test_growth"
 REPOSITORY = suites_path().parent
-
-
-def installation(folder: Path, *distributions: str, paths: tuple[Path, ...] = ()) -> Path:
-    """A Python with these distributions, what they require and the folders on its path, and nothing else of ours."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
-    (site,) = folder.glob("lib/python*/site-packages")
-    waiting, done = list(distributions), set[str]()
-    while waiting:
-        name = waiting.pop()
-        if name in done:
-            continue
-        done.add(name)
-        distribution = metadata.distribution(name)
-        tops = {Path(file.parts[0]) for file in distribution.files or () if file.parts[0] not in ("..", "__pycache__")}
-        for top in tops:
-            if not (site / top).exists():
-                (site / top).symlink_to(distribution.locate_file(str(top)))
-        requirements = [Requirement(text) for text in distribution.requires or ()]
-        waiting += [each.name for each in requirements if each.marker is None or each.marker.evaluate({"extra": ""})]
-    (site / "far.pth").write_text("".join(f"{path}\n" for path in paths))
-    return folder / "bin" / "python"
 
 
 BACKEND = """

@@ -96,7 +96,10 @@ def unpacked_report(folder: Path, results: Path, report: dict[str, Any]) -> tupl
     cells = [_row(row, rows, clauses, targets) for row in report["cells"]]
     head = {name: report[name] for name in ("run", "harness", "environment", "backend")}
     head["run"] = {name: value for name, value in head["run"].items() if name != "complete"}
-    head["target"] = {"spec": "pack", **{name: str(found["target"][name]) for name in ("torch", "python", "platform")}}
+    head["target"] = {
+        "spec": "pack",
+        **{name: str(found["target"][name])[:100] for name in ("torch", "python", "platform")},
+    }
     level = Level(report["certification"]["level"])
     merged = assemble(head, report["clauses"], cells, report["plan"]["deselected"], level)
     return merged, missing

@@ -103,7 +103,7 @@ def write_pack(
                     entries[name] = _tape_row(tape, store, public, answers=False)
                     verbs |= {verb for verb, _ in tape.requests}
             cells[cell.id] = found
-    # What the target is not shown: it may be anyone's machine, and the values of the host's answers are large.
+    # What the target does not read: what the host said, and what is expected.
     host = {
         "format": FORMAT,
         "harness": conformance.__version__,
