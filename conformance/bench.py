@@ -118,7 +118,7 @@ def _attempt_row(outcome: Outcome) -> dict[str, str]:
 class Workshop:
     """What the cells of one pytest process share: the pools, the seed, samples and controls that were computed.
 
-    ``targets`` is where targets come from, the hosts' pool when None; ``native`` where those without Python do;
+    ``hosts`` and ``targets`` are where these come from, the pool when None; ``native`` where those without Python do;
     ``goldens`` a folder of golden sets, ``samples`` how many samples of an operator are tried.
     """
 
@@ -128,12 +128,14 @@ class Workshop:
         seed: int,
         descriptions: dict[str, Description],
         *,
+        hosts: Pool | None = None,
         targets: Pool | None = None,
         native: Pool | None = None,
         goldens: Path | None = None,
         samples: int = SAMPLES,
     ) -> None:
         self.pool = pool
+        self.hosts = hosts or pool
         self.targets = targets or pool
         self.native = native or NativePool(pool)
         self.seed = seed
@@ -415,7 +417,7 @@ class Bench:
 
     def _device(self, role: str, subject: dict[str, Any] | None, environment: dict[str, str | None]) -> CellDevice:
         toolchain = self.cell.clause.toolchain
-        pools: dict[str, Pool] = {"host": self._workshop.pool, "native": self._workshop.native}
+        pools: dict[str, Pool] = {"host": self._workshop.hosts, "native": self._workshop.native}
         pool = pools.get(role, self._workshop.targets)
 
         def start() -> Transport:

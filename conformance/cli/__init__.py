@@ -45,10 +45,10 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
-    from conformance.cli import _certify, _contract, _goldens, _new, _reports, _scoreboard, _selftest
+    from conformance.cli import _certify, _contract, _goldens, _new, _packs, _reports, _scoreboard, _selftest
 
     parser = _Parser(prog="conformance", description="The contract of PyTorch backends, and reports about it.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for module in (_contract, _new, _reports, _scoreboard, _certify, _goldens, _selftest):
+    for module in (_contract, _new, _reports, _scoreboard, _certify, _goldens, _packs, _selftest):
         module.add(commands)
     return parser, dict(commands.choices)

@@ -80,8 +80,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--conformance-target",
         metavar="SPEC",
         default="local",
-        help="where artifacts are loaded and run: 'local', a process with Python, or 'native', a program without it "
-        "(default: %(default)s)",
+        help="where artifacts are loaded and run: 'local', a process with Python; 'native', a program without it; or a "
+        "Python elsewhere, as execnet names it: ssh=USER@HOST//python=PATH (default: %(default)s)",
     )
     group.addoption(
         "--conformance-expectations",

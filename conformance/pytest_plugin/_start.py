@@ -17,11 +17,13 @@ import pytest
 from conformance.catalogue import Candidate, Description, SelectionError
 from conformance.contract import Level, levels_of, suites_path
 from conformance.devices import Limits, Pool, ZygotePool
+from conformance.devices._remote import RemotePool
 from conformance.errors import HarnessError
 from conformance.expectations import Expectations, ExpectationsFile
 from conformance.pytest_plugin._expectations import expectations_of, file_to_update
 from conformance.quiet import NUMPY_IS_MISSING, ignore_missing_numpy
 from conformance.selection import select
+from conformance.targets import described_target
 
 if TYPE_CHECKING:
     from conformance.bench import Workshop
@@ -42,6 +44,7 @@ def start(config: pytest.Config) -> None:
         message = worker_input["conformance"]
         config.args[:] = message["args"] or config.args
         descriptions = [Description.from_message(each) for each in message["descriptions"]]
+        _expect(targets, descriptions)
         workshop = _workshop(config, pool, message["seed"], descriptions, targets)
         _register_runner(config, workshop, expectations_of(config, descriptions), message["operators"])
         return
@@ -60,12 +63,14 @@ def start(config: pytest.Config) -> None:
         _check_level(config, descriptions)
         expectations = expectations_of(config, descriptions)
         file = file_to_update(config, descriptions)
+        _expect(targets, descriptions, connect=True)
     except pytest.UsageError:
         pool.close()
         raise
     operators = _operators(config, pool, descriptions)
     _choose_suites(config)
-    _register_reporter(config, seed, descriptions, expectations, file, most, operators)
+    target = described_target(config.option.conformance_target, targets[1])
+    _register_reporter(config, seed, descriptions, expectations, file, most, operators, target)
     _register_runner(config, _workshop(config, pool, seed, descriptions, targets), expectations, operators)
 
 
@@ -126,9 +131,24 @@ def _targets(config: pytest.Config, pool: ZygotePool) -> tuple[Pool, Pool]:
 
     native = NativePool(pool, lambda: _announce_compiling(config))
     try:
-        return native, target_pool(config.option.conformance_target, pool, native)
+        chosen = target_pool(config.option.conformance_target, pool, native)
     except TargetError as error:
         raise pytest.UsageError(str(error)) from error
+    if isinstance(chosen, RemotePool):
+        config.add_cleanup(chosen.close)
+    return native, chosen
+
+
+def _expect(targets: tuple[Pool, Pool], descriptions: list[Description], *, connect: bool = False) -> None:
+    """Tell targets elsewhere what they are for. UsageError, before anything runs, where they lack something."""
+    _, chosen = targets
+    if isinstance(chosen, RemotePool):
+        chosen.expect(descriptions)
+        if connect:
+            try:
+                chosen.connect()
+            except HarnessError as error:
+                raise pytest.UsageError(f"--conformance-target: {error}") from error
 
 
 def _announce_compiling(config: pytest.Config) -> None:
@@ -236,10 +256,10 @@ def _register_reporter(
     file: ExpectationsFile | None,
     most: int,
     operators: Sequence[str],
+    target: dict[str, str],
 ) -> None:
     from conformance.pytest_plugin._report import Reporter
     from conformance.report import ReportError, ReportFolder, RunFacts
-    from conformance.targets import described_target
 
     root = Path(config.option.conformance_report)
     try:
@@ -253,16 +273,22 @@ def _register_reporter(
         seed=seed,
         argv=_published_arguments(config),
         level=Level(config.option.conformance_level) if config.option.conformance_level else None,
-        target=described_target(config.option.conformance_target),
+        target=target,
     )
     reporter = Reporter(config, run, descriptions, folders, expectations, most, operators, file)
     config.pluginmanager.register(reporter, "conformance-reporter")
 
 
 def _published_arguments(config: pytest.Config) -> tuple[str, ...]:
-    """The command line without anything that may be a path: a report is published."""
+    """The command line without anything that may be a path, or the address of a target: a report is published."""
+    from conformance.targets import published_spec
+
     published = []
+    target = config.option.conformance_target
     for argument in config.invocation_params.args:
+        if str(argument) in (target, f"--conformance-target={target}"):
+            published.append(str(argument).removesuffix(target) + published_spec(target))
+            continue
         name, equals, value = str(argument).partition("=")
         hidden = "/" in value or "\\" in value
         if not name.startswith("-") and ("/" in name or "\\" in name):
