@@ -176,7 +176,7 @@ def disturb(session: Session, model: int, how: str) -> None:
         elif how == "replaced":
             for owner in module.modules():
                 for name, parameter in list(owner.named_parameters(recurse=False)):
-                    setattr(owner, name, torch.nn.Parameter(parameter * 2 - 1))
+                    setattr(owner, name, torch.nn.Parameter(parameter * 2 - 1, parameter.requires_grad))
                 for name, buffer in list(owner.named_buffers(recurse=False)):
                     setattr(owner, name, buffer * 2 - 1)
         elif how == "loaded":
