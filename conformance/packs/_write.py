@@ -71,7 +71,7 @@ def write_pack(
     hosts, targets, samples = Recorder(pool), Recorder(pool), Samples()
     public = _without_paths_of_here(description)
     workshop = PackWorkshop(
-        pool, seed, {description.source.name: description}, hosts=hosts, targets=targets, pack_samples=samples
+        pool, seed, {description.source.name: public}, hosts=hosts, targets=targets, pack_samples=samples
     )
     values: dict[str, None] = {}
 
