@@ -221,18 +221,6 @@ class DynamoCannotRetry(WithoutBFloat16):
         return super().lower(graph, example_inputs)
 
 
-@saboteur("compile.refusal", phases=("run",))
-class DynamoDropsGradients(DynamoControl):
-    """It declares that it cannot be trained, and gives results without a history where that is asked of it."""
-
-    name = "dynamo_drops_gradients"
-    features = RUNS_IN_PYTORCH.without(features.training, "inference alone")
-
-    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
-        with torch.no_grad():
-            return super().call(code, arguments)
-
-
 @saboteur("compile.outputs", "compile.fallback", verdicts=("CRASH",), phases=("lower",))
 class DynamoCrashesLowering(DynamoControl):
     """Lowering ends the process with SIGABRT."""
