@@ -38,7 +38,7 @@ OF_THE_OTHER_TOOLCHAIN = """
     from torch_conformance_reference.backend import ReferenceBackend as Plugin
 """
 #: One model, and the clauses that say the most about it.
-PART = "chain and (test_outputs or test_once or test_non_leaf or test_delegated)"
+PART = "test_dynamo_lowering and chain and (test_outputs or test_once or test_non_leaf or test_delegated)"
 OUTPUTS, DELEGATED = "compile.outputs[chain-compile-yes/yes]", "compile.delegated[chain-compile-yes/yes]"
 
 

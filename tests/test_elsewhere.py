@@ -15,7 +15,6 @@ import pytest
 from conftest import Project, Run
 from installations import installation
 
-from conformance.contract import suites_path
 from conformance.devices import Limits
 from conformance.devices._remote import RemotePool
 from conformance.errors import DeviceDied, DeviceFlooded, DeviceTimeout, HarnessError
@@ -23,7 +22,7 @@ from conformance.registry import Source
 from conformance.targets import TargetError, published_spec
 
 PART = "(test_types and (add or strings)) or test_lost or (test_spec and save_load) or test_unknown or test_growth"
-REPOSITORY = suites_path().parent
+REPOSITORY = Path(__file__).resolve().parents[1]
 
 
 BACKEND = """

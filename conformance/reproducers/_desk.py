@@ -70,7 +70,9 @@ class Desk:
         """What a script must know of the backend, from a process of its own. Raises CannotTell where that fails."""
         source = dataclasses.asdict(description.source)
         device = Device(
-            "discovery", lambda: self._workshop.pool.fork("discovery", source, description.prepared), Ledger()
+            "discovery",
+            lambda: self._workshop.pool.fork("discovery", source, description.prepared, zygote=description.toolchain),
+            Ledger(),
         )
         try:
             found: dict[str, Any] = device.call("reproduction", phase="import", cases=cases)

@@ -16,7 +16,7 @@ from conformance.toolchains.torchscript import verb
 Writer = Callable[[Scenario, Step], list[str]]
 _WRITERS: dict[str, Writer] = {}
 #: Parameters of verbs that are numbers of modules, or lists of them.
-MODULES = frozenset({"module", "lowered", "original", "children"})
+MODULES = frozenset({"module", "lowered", "original", "children", "modules"})
 #: Parameters of verbs that are numbers of other things.
 NUMBERS = frozenset({"seed", "seeds", "count", "repeat"})
 _COMPOSE = "conformance.toolchains.torchscript._compose"
