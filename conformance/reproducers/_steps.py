@@ -18,7 +18,7 @@ _WRITERS: dict[str, Writer] = {}
 #: Parameters of verbs that are numbers of modules, or lists of them.
 MODULES = frozenset({"module", "lowered", "original", "children", "modules"})
 #: Parameters of verbs that are numbers of other things.
-NUMBERS = frozenset({"seed", "seeds", "count", "repeat"})
+NUMBERS = frozenset({"seed", "seeds", "count", "repeat", "threads", "rounds"})
 _COMPOSE = "conformance.toolchains.torchscript._compose"
 _LOWER = "conformance.toolchains.torchscript._lower"
 
@@ -64,7 +64,7 @@ def _argument(scenario: Scenario, step: Step, name: str, value: Any) -> str:
             return f"[{', '.join(scenario.held(step, number).name for number in value)}]"
         return scenario.held(step, value).name
     if name == "artifact":
-        return f"fetch({scenario.load(value, step.arguments.get('runtime', 'lite'))!r})"
+        return _fetched(scenario, value, step.arguments)
     return _expression(scenario, name, value)
 
 
@@ -74,9 +74,16 @@ def _expression(scenario: Scenario, name: str, value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(_expression(scenario, name, item) for item in value)}]"
     if isinstance(value, dict):
-        items = (f"{key!r}: {_expression(scenario, name, item)}" for key, item in value.items())
-        return f"{{{', '.join(items)}}}"
+        items = {
+            key: _fetched(scenario, item, value) if key == "artifact" else _expression(scenario, name, item)
+            for key, item in value.items()
+        }
+        return f"{{{', '.join(f'{key!r}: {item}' for key, item in items.items())}}}"
     return repr(value)
+
+
+def _fetched(scenario: Scenario, artifact: bytes, arguments: dict[str, Any]) -> str:
+    return f"fetch({scenario.load(artifact, arguments.get('runtime', 'lite'))!r})"
 
 
 def _told(scenario: Scenario, value: str) -> list[str]:
