@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from conformance.availability import Availability
-from conformance.bench import Bench
 from conformance.cases import Call
 from conformance.comparison import assert_close
 from conformance.errors import ConformanceFailure, DeviceEnded, DeviceTimeout, SubjectError
@@ -42,16 +41,17 @@ class Survey:
 
 
 def survey(
-    bench: Bench, damaged: Sequence[tuple[str, bytes]], call: Call, *, runtime: str, numbers: bool = True
+    bench: Any, damaged: Sequence[tuple[str, bytes]], call: Call, *, runtime: str, numbers: bool = True
 ) -> Survey:
-    """Load each damaged artifact and make the call; ``damaged`` has what was done to each, and its bytes.
+    """Load each damaged artifact and make the call; ``damaged`` has what was done to each, and its bytes;
+    ``bench`` is the cell's :class:`conformance.bench.Bench`.
 
     A process that ends is replaced, so that none that follows goes untried. With ``numbers`` false any result counts as
     right. Raises what a process came to, or ConformanceFailure for a wrong result, when every artifact was tried: the
     first of them, with the counts of all.
     """
     found = Survey()
-    target: Any = bench.target
+    target = bench.target
     for what, data in damaged:
         found.tried += 1
         try:
