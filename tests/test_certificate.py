@@ -606,6 +606,7 @@ def described_as_installed(name: str) -> Description:
     return description
 
 
+@pytest.mark.slow
 def test_a_challenge_runs_the_contract_anew(office: Office) -> None:
     """The slow one: the reference backend is really certified, from a new seed."""
     assert office.certify(made_report(described_as_installed("reference")))[0] == 0

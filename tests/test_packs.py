@@ -19,6 +19,10 @@ from torch_conformance_reference import library_path
 from conformance.cli import main
 from conformance.packs._values import digest_of, from_json, to_json
 
+#: Packs are written, answered and unpacked for real.
+pytestmark = pytest.mark.slow
+
+
 CLAUSES = (
     "lite.types",
     "lite.unknown-backend",

@@ -84,6 +84,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     return reader
 
 
+@pytest.mark.slow
 def test_the_tutorial_does_what_it_says(reader: Reader) -> None:
     assert len(reader.steps) >= 7
     for step in reader.steps:
