@@ -178,8 +178,10 @@ class Workshop:
             outcome = self._confirmed(outcome, bench, function, arguments, reruns)
         if outcome.verdict.is_breach and cell.clause.control is not Control.NONE:
             who, control = self._control(cell, outcome, function, arguments)
-            # A control that the chosen target cannot run says nothing, and the failure stands.
-            if control.verdict not in (Verdict.PASS, Verdict.NOT_EXERCISED):
+            # A control that the chosen target cannot run, or to which the clause does not apply, excuses nothing.
+            if control.verdict is Verdict.HARNESS_ERROR:
+                outcome = control
+            elif control.verdict.is_breach:
                 reason = f"{who} fails here too: {control.message} (with it: {outcome.message})"
                 outcome = Outcome(Verdict.NOT_APPLICABLE, control.phase, reason, outcome.error)
         evidence = None

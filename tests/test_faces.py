@@ -15,8 +15,10 @@ from typing import Any
 import pytest
 from example_reports import DIGEST, HOSTILE, cell, full_report, poisoned, report_of
 
+from conformance.operators.table import Outcome
 from conformance.report import read_report
 from conformance.report._escape import escape_markdown
+from conformance.report._operator_grid import operators_of
 from conformance.report.html import html
 from conformance.report.markdown import markdown
 from conformance.report.terminal import summary_text
@@ -267,6 +269,20 @@ def test_an_operator_measured_twice_shows_the_worse(report: dict[str, Any]) -> N
     ]
     page = Page(html(report | {"operators": {"rows": twice}}))
     assert "1 pairs of operator and dtype: 1 crashed." in " ".join(page.text.split())
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_every_outcome_of_an_operator_has_a_mark_and_a_tone_of_its_own(outcome: Outcome) -> None:
+    rows = [
+        {"operator": "add", "dtype": "int8", "outcome": outcome.value},
+        {"operator": "add", "dtype": "int8", "outcome": "right"},
+    ]
+    found = operators_of({"operators": {"rows": rows}})
+    assert found is not None
+    (square,) = found.rows["add"]
+    assert square is not None
+    gravest = min(outcome, Outcome.RIGHT, key=list(Outcome).index)
+    assert (square.outcome, square.mark != "?", square.tone != "harness") == (gravest.value, True, True)
 
 
 def test_the_tightest_margins_are_those_of_cells_that_passed(report: dict[str, Any]) -> None:

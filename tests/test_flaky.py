@@ -15,7 +15,7 @@ from conformance.contract import Control, shipped_clauses
 from conformance.devices import Limits, ZygotePool
 from conformance.errors import ConformanceFailure, DeviceDied, DeviceTimeout, HarnessError
 from conformance.plan import cells_of
-from conformance.verdict import Verdict
+from conformance.verdict import NotApplicable, NotExercised, Verdict
 
 WRONG = ConformanceFailure("expected 1, found 2")
 CELL = cells_of(next(each for each in shipped_clauses() if each.id == "lowering.outputs"), ANY_BACKEND)[0]
@@ -42,6 +42,24 @@ class Script:
         ending = self.endings.pop(0)
         if ending is not None:
             raise ending
+
+
+@pytest.mark.parametrize(
+    ("control", "verdict"),
+    [
+        (ConformanceFailure("so does PyTorch"), Verdict.NOT_APPLICABLE),
+        (DeviceDied("run", -11), Verdict.NOT_APPLICABLE),
+        (None, Verdict.FAIL),
+        (NotExercised("no such target"), Verdict.FAIL),
+        (NotApplicable("says nothing without a backend"), Verdict.FAIL),
+        (HarnessError("the harness is broken"), Verdict.HARNESS_ERROR),
+    ],
+)
+def test_only_a_control_that_fails_excuses_a_failure(control: Exception | None, verdict: Verdict) -> None:
+    script = Script(WRONG, control)
+    workshop = Workshop(ZygotePool(Limits()), 0, {"none": ANY_BACKEND})
+    result = workshop.run(Bench(workshop, CELL, ANY_BACKEND), script._clause, lambda bench: {"bench": bench})
+    assert result.outcome.verdict is verdict
 
 
 def test_a_failure_that_repeats_is_what_it_is() -> None:

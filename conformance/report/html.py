@@ -8,7 +8,7 @@ from typing import Any
 from conformance.report import _rows
 from conformance.report._details import known_failures, tightest
 from conformance.report._grid import failures_of, grid_of
-from conformance.report._operators import OUTCOMES, operators_of
+from conformance.report._operator_grid import OUTCOMES, operators_of
 from conformance.report._page import render
 from conformance.report._rows import Row
 

@@ -7,18 +7,21 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from conformance.operators.table import Outcome
 from conformance.report._details import number, plain
 from conformance.report._rows import Row
 
-#: Outcome → its mark in the table, and the class that colours it; the worst first.
-OUTCOMES = {
-    "crashed": ("C", "bad"),
-    "timeout": ("T", "bad"),
-    "wrong": ("W", "bad"),
-    "refused": ("R", "aside"),
-    "not_applicable": ("NA", "aside"),
-    "right": ("✓", "good"),
+_LOOKS = {
+    Outcome.CRASHED: ("C", "bad"),
+    Outcome.TIMEOUT: ("T", "bad"),
+    Outcome.WRONG: ("W", "bad"),
+    Outcome.FAILED: ("F", "bad"),
+    Outcome.REFUSED: ("R", "aside"),
+    Outcome.RIGHT: ("✓", "good"),
+    Outcome.NOT_APPLICABLE: ("NA", "aside"),
 }
+#: Outcome → its mark in the table, and the class that colours it; the gravest first.
+OUTCOMES = {outcome.value: _LOOKS[outcome] for outcome in Outcome}
 _UNKNOWN = ("?", "harness")
 #: So many rows are told at length; report.json has all.
 MOST_TOLD = 300
