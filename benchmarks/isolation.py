@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from conformance.bench import Bench, Workshop
+from conformance.bench import Bench
 from conformance.catalogue import Description
 from conformance.comparison import assert_close
 from conformance.contract import shipped_clauses, suite_function
@@ -27,6 +27,7 @@ from conformance.selection import select
 from conformance.toolchains import Session
 from conformance.toolchains.torchscript import open_session
 from conformance.values import decode, encode
+from conformance.workshop import Workshop
 
 CASE = "linear"
 #: Devices of a cell → the clause that stands for such cells.

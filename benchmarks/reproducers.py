@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance import selftest
-from conformance.bench import Bench, Workshop
+from conformance.bench import Bench
 from conformance.catalogue import KnownSaboteur, examine, known_saboteurs
 from conformance.contract import shipped_clauses, suite_function
 from conformance.devices import ZygotePool
@@ -30,6 +30,7 @@ from conformance.quiet import ignore_missing_numpy
 from conformance.report import Shelf
 from conformance.reproducers import Desk
 from conformance.selection import select
+from conformance.workshop import Workshop
 
 
 def try_saboteur(saboteur: KnownSaboteur, folder: Path, library: str, every: bool) -> list[dict[str, Any]]:

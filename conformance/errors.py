@@ -7,7 +7,14 @@ import signal as signals
 
 
 class ConformanceFailure(AssertionError):
-    """A clause found the backend in breach. The text says what was expected, what was found, and where."""
+    """A clause found the backend in breach. The text says what was expected, what was found, and where.
+
+    ``phase`` is when it happened, where that was before the last verb.
+    """
+
+    def __init__(self, text: str, phase: str | None = None) -> None:
+        super().__init__(text)
+        self.phase = phase
 
 
 class LeftBehind(ConformanceFailure):

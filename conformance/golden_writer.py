@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from conformance.availability import Availability
-from conformance.bench import Workshop
 from conformance.cases import Case, case_named
 from conformance.catalogue import Description
 from conformance.comparison import assert_close, comparing
@@ -21,6 +20,7 @@ from conformance.goldens import FORMAT, GOLDEN_CASES, MANIFEST, SUFFIXES, Golden
 from conformance.toolchains.torchscript.archive import without_source_positions
 from conformance.toolchains.torchscript.face import Artifact, TorchScriptDevice
 from conformance.values import encode
+from conformance.workshop import Workshop
 
 
 def write_goldens(workshop: Workshop, description: Description, folder: Path, say: Callable[[str], None]) -> Path:

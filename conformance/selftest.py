@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from typing import Any
 
-from conformance.bench import Bench, Result, Workshop
+from conformance.bench import Bench, Result
 from conformance.catalogue import (
     Candidate,
     Description,
@@ -32,6 +32,7 @@ from conformance.quiet import ignore_missing_numpy
 from conformance.score import identity
 from conformance.selection import select
 from conformance.verdict import Verdict
+from conformance.workshop import Workshop
 
 FORMAT = "torch-conformance-selftest/1"
 #: The conforming backends of each toolchain, which must pass everything.

@@ -73,5 +73,5 @@ def survey(
         found.ended[0].context += f"; {found}"
         raise found.ended[0]
     if found.wrong:
-        raise ConformanceFailure(f"{found.wrong[0]}; {found}")
+        raise ConformanceFailure(f"{found.wrong[0]}; {found}", phase="run")
     return found

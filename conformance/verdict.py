@@ -116,8 +116,9 @@ def outcome_of(error: BaseException | None, phase: str) -> Outcome:
             return Outcome(Verdict.TIMEOUT, error.phase, str(error), _left_behind(error))
         case DeviceEnded():
             return Outcome(Verdict.FAIL, error.phase, str(error), _left_behind(error))
-        case ConformanceFailure() | AssertionError():
-            return Outcome(Verdict.FAIL, phase, _one_line(str(error)), {"type": "assertion", "text": str(error)})
+        case AssertionError():
+            when = (isinstance(error, ConformanceFailure) and error.phase) or phase
+            return Outcome(Verdict.FAIL, when, _one_line(str(error)), {"type": "assertion", "text": str(error)})
         case HarnessError():
             return Outcome(Verdict.HARNESS_ERROR, phase, _one_line(str(error)), {"text": str(error)})
         case _:

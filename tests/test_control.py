@@ -8,13 +8,14 @@ from collections.abc import Iterator
 import pytest
 
 from conformance.availability import Availability
-from conformance.bench import Bench, Workshop
+from conformance.bench import Bench
 from conformance.catalogue import Description
 from conformance.contract import ORDINARY_RUNTIME, Control, shipped_clauses, suite_function
 from conformance.devices import Limits, ZygotePool
 from conformance.plan import Cell, cells_of
 from conformance.registry import Source
 from conformance.verdict import Verdict
+from conformance.workshop import Workshop
 
 #: Cells in which plain PyTorch itself cannot do what the clause asks, and why.
 PYTORCHS_OWN = {

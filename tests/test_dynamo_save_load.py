@@ -9,11 +9,12 @@ from collections.abc import Iterator
 import pytest
 from test_control import ANY_BACKENDS
 
-from conformance.bench import Bench, Workshop
+from conformance.bench import Bench
 from conformance.contract import shipped_clauses, suite_function
 from conformance.devices import Limits, ZygotePool
 from conformance.plan import cells_of
 from conformance.verdict import Verdict
+from conformance.workshop import Workshop
 
 (EXPORTED,) = (each for each in shipped_clauses() if each.id == "export.same-outputs")
 SUITE = sys.modules["conformance._suites.test_dynamo_save_load"]

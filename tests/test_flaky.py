@@ -10,12 +10,13 @@ import pytest
 from conftest import Run
 from test_control import ANY_BACKEND
 
-from conformance.bench import Bench, Result, Workshop
+from conformance.bench import Bench, Result
 from conformance.contract import Control, shipped_clauses
 from conformance.devices import Limits, ZygotePool
 from conformance.errors import ConformanceFailure, DeviceDied, DeviceTimeout, HarnessError
 from conformance.plan import cells_of
 from conformance.verdict import NotApplicable, NotExercised, Verdict
+from conformance.workshop import Workshop
 
 WRONG = ConformanceFailure("expected 1, found 2")
 CELL = cells_of(next(each for each in shipped_clauses() if each.id == "lowering.outputs"), ANY_BACKEND)[0]

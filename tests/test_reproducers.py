@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from conftest import Project, Run
 
-from conformance.bench import Bench, Workshop
+from conformance.bench import Bench
 from conformance.cases import corpus
 from conformance.catalogue import Description
 from conformance.contract import Clause, shipped_clauses, suite_function
@@ -35,6 +35,7 @@ from conformance.reproducers._steps import MODULES, NUMBERS
 from conformance.selection import select
 from conformance.toolchains.torchscript import verb
 from conformance.verdict import Outcome, Verdict
+from conformance.workshop import Workshop
 
 #: Third parties, whose failures must show with torch and their library alone.
 PLAIN = ("backend_with_compiler_demo", "test_backend")

@@ -157,13 +157,17 @@ class SizedBackward(CustomOperator):
     """A large size has another backward than a small one, which only the backward itself asks about."""
 
 
+def _with_positives(make: Maker, count: int) -> Tensor:
+    return (make.floats(8).abs() + 0.25) * torch.where(torch.arange(8) < count, 1.0, -1.0)
+
+
 @case(
     "nonzero",
     f.unbacked_sizes,
-    samples=lambda make: {"forward": [(make.floats(8) + shift, make.floats(8)) for shift in (0.0, 1.5, -1.5)]},
+    samples=lambda make: {"forward": [(_with_positives(make, count), make.floats(8)) for count in (3, 7, 1, 0)]},
 )
 class Nonzero(torch.nn.Module):
-    """A different number of elements in each sample."""
+    """A different number of elements in each sample: more than at first, one, and none."""
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         return torch.relu(y)[torch.nonzero(x > 0)] * 2 - 1

@@ -24,12 +24,12 @@ def add(commands: Commands) -> None:
 
 
 def _goldens(options: argparse.Namespace) -> int:
-    from conformance.bench import Workshop
     from conformance.catalogue import SelectionError
     from conformance.devices import Limits, ZygotePool
     from conformance.golden_writer import write_goldens
     from conformance.goldens import GoldensError
     from conformance.selection import select
+    from conformance.workshop import Workshop
 
     pool = ZygotePool(Limits())
     try:

@@ -12,12 +12,12 @@ import dataclasses
 from typing import Any
 
 from conformance import errors
-from conformance.bench import Workshop
 from conformance.cases import Call
 from conformance.devices import Limits, Pool, Transport
 from conformance.devices._child import Reply
 from conformance.errors import DeviceEnded, TargetUnable
 from conformance.values import decode, encode
+from conformance.workshop import Workshop
 
 
 @dataclasses.dataclass

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import conformance
-from conformance.bench import Bench, Workshop
+from conformance.bench import Bench
 from conformance.catalogue import Description
 from conformance.contract import Clause, Control, contract_digest, shipped_clauses, suite_function
 from conformance.devices import ZygotePool
@@ -22,6 +22,7 @@ from conformance.packs._values import digest_of, to_json
 from conformance.plan import Cell, cells_of
 from conformance.reproducers._sources import Collection
 from conformance.toolchains.torchscript import verb as VERBS
+from conformance.workshop import Workshop
 
 FORMAT = "torch-conformance-pack/1"
 PACK, HOST, SCRIPT, VALUES = "pack.json", "host.json", "run.py", "values"

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from conformance.bench import PARTS, Bench, Result, Workshop
+from conformance.bench import PARTS, Bench, Result
 from conformance.contract import Clause, clause_of, suites_path
 from conformance.expectations import Expectations
 from conformance.plan import Cell, cells_of
 from conformance.reproducers import Desk
 from conformance.verdict import Verdict, row_fails
+from conformance.workshop import Workshop
 
 CELL = pytest.StashKey[Cell]()
 BENCH = pytest.StashKey[Bench]()

@@ -26,7 +26,7 @@ from conformance.selection import select
 from conformance.targets import described_target
 
 if TYPE_CHECKING:
-    from conformance.bench import Workshop
+    from conformance.workshop import Workshop
 
 _GIB = 2**30
 
@@ -221,7 +221,7 @@ def _workshop(
     descriptions: list[Description],
     targets: tuple[Pool, Pool],
 ) -> Workshop:
-    from conformance.bench import Workshop
+    from conformance.workshop import Workshop
 
     native, chosen = targets
     return Workshop(

@@ -7,13 +7,14 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from conformance.bench import Evidence, Result, Workshop
+from conformance.bench import Evidence, Result
 from conformance.catalogue import Description
 from conformance.devices import Device, Ledger
 from conformance.errors import DeviceEnded, SubjectError
 from conformance.reproducers._judge import Facts
 from conformance.reproducers._scenario import BackendFacts, CannotTell
 from conformance.reproducers._script import Limits, reproducer
+from conformance.workshop import Workshop
 
 
 class Desk:
