@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from certificate_office import Office
+from made_reports import made_report, put
 
 
 @dataclasses.dataclass
@@ -97,3 +99,25 @@ def shared_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
         return done[arguments]
 
     return run
+
+
+@pytest.fixture(scope="module")
+def whole() -> dict[str, Any]:
+    """A report that reaches level mobile. Not to be changed."""
+    return made_report()
+
+
+@pytest.fixture
+def office(tmp_path: Path, capsys: pytest.CaptureFixture[str], whole: dict[str, Any]) -> Office:
+    """One with the report."""
+    put(tmp_path / "report.json", whole)
+    return Office(tmp_path, capsys)
+
+
+@pytest.fixture
+def signing_office(office: Office) -> Office:
+    """One with a signed certificate too."""
+    assert office.run("certify", "--new-key", office.key)[0] == 0
+    code, said, complained = office.certify(None, "--key", office.key)
+    assert code == 0, said + complained
+    return office
