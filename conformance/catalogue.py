@@ -148,6 +148,7 @@ class KnownSaboteur:
     caught_by: tuple[str, ...]
     verdicts: tuple[str, ...]
     phases: tuple[str, ...]
+    target: str
 
 
 def known_saboteurs(pool: ZygotePool) -> list[KnownSaboteur]:
@@ -168,6 +169,7 @@ def known_saboteurs(pool: ZygotePool) -> list[KnownSaboteur]:
                 tuple(row["caught_by"]),
                 tuple(row["verdicts"]),
                 tuple(row["phases"]),
+                row["target"],
             )
             for row in rows
         ]

@@ -17,7 +17,8 @@ class Saboteur:
     ``backend`` is a class at the top level of its module, so that a device can import it by name. ``caught_by`` are
     clause ids, each of which must find the breach, with one of ``verdicts`` ("FAIL", "CRASH", "TIMEOUT", "FLAKY") in
     one of ``phases`` (the verb: "lower", "save", "load", "run", "probe", "release", ...). What fails is tried again
-    only where "FLAKY" is among the verdicts.
+    only where "FLAKY" is among the verdicts. ``target`` is where the targets of these clauses run: "local", or
+    "native" for what goes wrong only in a program without Python.
     """
 
     backend: type[Backend]
@@ -25,6 +26,7 @@ class Saboteur:
     caught_by: tuple[str, ...]
     verdicts: tuple[str, ...] = ("FAIL",)
     phases: tuple[str, ...] = ("run",)
+    target: str = "local"
 
     @property
     def name(self) -> str:

@@ -26,17 +26,21 @@ from conformance.catalogue import (
 )
 from conformance.contract import Clause, shipped_clauses, suite_function
 from conformance.devices import Limits, ZygotePool
+from conformance.devices._native import NativePool
 from conformance.plan import Cell, cells_of
 from conformance.privacy import without_paths
 from conformance.quiet import ignore_missing_numpy
 from conformance.score import identity
 from conformance.selection import select
+from conformance.targets import LOCAL, NATIVE, target_pool
 from conformance.verdict import Verdict
 from conformance.workshop import Workshop
 
 FORMAT = "torch-conformance-selftest/1"
 #: The conforming backends of each toolchain, which must pass everything.
 CONTROLS = ("reference", "python_control", "dynamo_control", "aot_eager")
+#: Where a saboteur can be tried.
+TARGETS = (LOCAL, NATIVE)
 #: Seconds for a verb: hangs are part of the test, and each costs this long.
 LIMITS = Limits(seconds=6.0)
 #: Cells of a control that one task runs.
@@ -84,17 +88,22 @@ class Selftest:
                     f"there is no saboteur named {unknown[0]!r}; conformance selftest --list shows all"
                 )
             self.saboteurs = [each for each in saboteurs if not names or each.source.name in names]
-            self._check_clauses()
+            self._check_saboteurs()
             self.controls = [] if names else [_description(each) for each in select(list(CONTROLS), None, pool)]
         finally:
             pool.close()
 
-    def _check_clauses(self) -> None:
+    def _check_saboteurs(self) -> None:
         known = {clause.id for clause in self.clauses}
         for saboteur in self.saboteurs:
             wrong = sorted(set(saboteur.caught_by) - known)
             if wrong or not saboteur.caught_by:
                 raise SelectionError(f"the saboteur {saboteur.source.name!r} names clauses that are not there: {wrong}")
+            if saboteur.target not in TARGETS:
+                raise SelectionError(
+                    f"the saboteur {saboteur.source.name!r} is for the target {saboteur.target!r}, "
+                    f"where one of {', '.join(TARGETS)} was expected"
+                )
 
     def run(self, progress: Callable[[str], None]) -> dict[str, Any]:
         """Try every saboteur and every control. Returns a JSON document; ``progress`` gets a line for each task."""
@@ -152,6 +161,7 @@ class Selftest:
                 {
                     "name": each.source.name,
                     "sabotage": each.sabotage,
+                    "target": each.target,
                     "expected": {"verdicts": list(each.verdicts), "phases": list(each.phases)},
                     "clauses": [dataclasses.asdict(row) for row in by_saboteur[each.source.name]],
                 }
@@ -173,21 +183,25 @@ def _description(candidate: Candidate) -> Description:
 
 # What runs in a worker process.
 
-_workshop: Workshop
+#: A workshop for each kind of target, which live as long as the process.
+_workshops: dict[str, Workshop] = {}
 
 
 def _start(seed: int) -> None:
-    global _workshop  # one for each worker process, which lives as long as it does
     ignore_missing_numpy()
-    _workshop = Workshop(ZygotePool(LIMITS), seed, {})
+    pool = ZygotePool(LIMITS)
+    native = NativePool(pool)
+    for target in TARGETS:
+        _workshops[target] = Workshop(pool, seed, {}, targets=target_pool(target, pool, native), native=native)
 
 
 def _try_saboteur(saboteur: KnownSaboteur) -> list[Found | Passed]:
-    candidate = examine(saboteur.source, _workshop.pool, prepare=True)
+    workshop = _workshops[saboteur.target]
+    candidate = examine(saboteur.source, workshop.pool, prepare=True)
     if candidate.description is None:
         nothing = functools.partial(Found, saboteur.source.name, caught=False, cell="", verdict="", phase="")
         return [nothing(clause=clause, message=candidate.problem) for clause in saboteur.caught_by]
-    _workshop.descriptions[saboteur.source.name] = candidate.description
+    workshop.descriptions[saboteur.source.name] = candidate.description
     clauses = {clause.id: clause for clause in shipped_clauses()}
     found: list[Found | Passed] = []
     revealing: set[str] = set()
@@ -206,7 +220,7 @@ def _try_clause(
     case = ""
     cells = sorted(cells_of(clause, description), key=lambda cell: cell.case not in revealing)
     reruns = 1 if Verdict.FLAKY.value in saboteur.verdicts else 0
-    for result in _results(clause, cells, reruns):
+    for result in _results(_workshops[saboteur.target], clause, cells, reruns):
         outcome = result.outcome
         caught = outcome.verdict.value in saboteur.verdicts and outcome.phase in saboteur.phases
         if caught or outcome.verdict is not Verdict.PASS or last is None:
@@ -227,25 +241,26 @@ def _try_clause(
 
 
 def _try_control(description: Description, cells: list[Cell]) -> list[Found | Passed]:
-    _workshop.descriptions[description.source.name] = description
+    workshop = _workshops[LOCAL]
+    workshop.descriptions[description.source.name] = description
     failing: list[Found | Passed] = []
     for cell in cells:
-        for result in _results(cell.clause, [cell]):
+        for result in _results(workshop, cell.clause, [cell]):
             if result.outcome.verdict.fails:
                 name, outcome = description.source.name, result.outcome
                 failing.append(Passed(name, cell.id, outcome.verdict.value, without_paths(outcome.message)))
     return failing
 
 
-def _results(clause: Clause, cells: Iterable[Cell], reruns: int = 0) -> Iterator[Result]:
+def _results(workshop: Workshop, clause: Clause, cells: Iterable[Cell], reruns: int = 0) -> Iterator[Result]:
     function, names = suite_function(clause)
 
     def arguments(bench: Bench) -> dict[str, Any]:
         return {name: bench.part(name) for name in names}
 
     for cell in cells:
-        bench = Bench(_workshop, cell, _workshop.descriptions[cell.backend])
-        yield _workshop.run(bench, function, arguments, reruns=reruns)
+        bench = Bench(workshop, cell, workshop.descriptions[cell.backend])
+        yield workshop.run(bench, function, arguments, reruns=reruns)
 
 
 def _in_a_word(results: list[Found | Passed]) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,15 +17,30 @@ from conftest import Project, Run
 from torch_conformance_reference import library_path
 from torch_conformance_saboteurs.build import build
 
+from conformance.cases import Call
 from conformance.compiling import CompileError
-from conformance.devices._native import MESSAGES
+from conformance.devices import Ledger, Limits, ZygotePool
+from conformance.devices._native import MESSAGES, NativePool
+from conformance.errors import HarnessError
 from conformance.shared_objects import is_of_python, needed_of_python
+from conformance.toolchains.torchscript.face import Artifact, Step, TorchScriptDevice
 from conformance.values import decode, encode
 
 #: Cells of each suite that has targets, and of each kind of verb that a native target answers or does not.
 PART = (
     "test_inflatable or test_types or test_lost or test_impossible_target or (test_spec and save_load) or test_growth"
+    " or (test_inference and linear-lite)"
 )
+
+#: Saboteurs that keep the contract where Python is, and the clauses of inference that find them elsewhere.
+WRONG_WITHOUT_PYTHON = {
+    "native_refuses_inference_mode": {"inference.guards": "Cannot set version_counter for inference tensor"},
+    "native_leaks_after_failure": {
+        "inference.no-grad-leak": "the modes of the thread under none after a run that failed"
+    },
+    "native_runs_where_it_was_loaded": {"inference.threads": "no context is current in this thread"},
+    "native_carries_modes_to_threads": {"inference.thread-local": "the modes of fresh threads, started under none"},
+}
 
 needs_compiler = pytest.mark.skipif(
     shutil.which((os.environ.get("CXX") or "g++").split()[0]) is None,
@@ -44,7 +61,7 @@ def test_the_verdicts_are_those_of_a_local_target(shared_run: Callable[..., Run]
             assert messages[cell] == "the native target cannot answer 'read_spec'"
         else:
             assert found == wanted[cell], cell
-    assert len(messages) == len(wanted) > 15
+    assert len(messages) == len(wanted) > 25
     assert native.report("reference")["target"]["spec"] == "native"
     assert local.report("reference")["target"]["spec"] == "local"
 
@@ -72,6 +89,93 @@ def test_a_native_target_is_watched(project: Project, backend: str, verdict: str
     assert (row["verdict"], row["phase"]) == (verdict, "run")
     assert message in row["message"]
     assert "libdelegates.so" in row["error"]["stack"], "the native stack at the end is missing"
+
+
+@needs_compiler
+@pytest.mark.parametrize("target", ["native", "local"])
+def test_inference_is_judged_natively(project: Project, target: str) -> None:
+    backends = [f"--backend={name}" for name in WRONG_WITHOUT_PYTHON]
+    clauses = "(test_guards or test_no_grad_leak or test_threads or test_thread_local)"
+    run = project.run(*backends, f"--conformance-target={target}", "-k", f"test_inference and add-full and {clauses}")
+    for name, expected in WRONG_WITHOUT_PYTHON.items():
+        rows = run.report(name)["cells"]
+        assert len(rows) == 4
+        failing = {row["clause"]: row for row in rows if row["verdict"] != "PASS"}
+        assert set(failing) == (set(expected) if target == "native" else set()), name
+        for clause, row in failing.items():
+            assert (row["verdict"], row["phase"]) == ("FAIL", "run")
+            assert expected[clause] in row["message"] + row.get("error", {}).get("text", "")
+
+
+class Picky(torch.nn.Module):
+    """Takes what is greater than zero, and multiplies it by a parameter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.factor = torch.nn.Parameter(torch.ones(2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if bool((x <= 0).any()):
+            raise ValueError("expected what is greater than zero")
+        return x * self.factor
+
+
+@pytest.fixture(scope="module")
+def devices() -> Iterator[tuple[TorchScriptDevice, TorchScriptDevice]]:
+    """A device with Python, and one without; neither has a backend."""
+    pool = ZygotePool(Limits())
+    made = [
+        TorchScriptDevice("target", functools.partial(each.fork, "torchscript", None, {}), Ledger())
+        for each in (pool, NativePool(pool))
+    ]
+    yield made[0], made[1]
+    for device in made:
+        device.end()
+    pool.close()
+
+
+@needs_compiler
+@pytest.mark.parametrize("runtime", ["full", "lite"])
+def test_the_verbs_of_inference_answer_as_in_python(
+    devices: tuple[TorchScriptDevice, TorchScriptDevice], runtime: str
+) -> None:
+    picky = torch.jit.script(Picky())
+    data = picky.save_to_buffer() if runtime == "full" else picky._save_to_buffer_for_lite_interpreter()
+    artifact, damaged = Artifact(data, runtime), Artifact(b"no archive", runtime)
+    good, bad = ("forward", (torch.ones(2),)), ("forward", (torch.zeros(2),))
+    calls = [Call(*good, expected=None), Call(*bad, expected=None)]
+
+    def answers(device: TorchScriptDevice) -> dict[str, Any]:
+        module = device.load_under("inference_mode", artifact)
+        ordinary = device.load_under("none", artifact)
+        threads = device.run_in_threads([module, ordinary], calls, threads=3, guard="inference_mode")
+        found: dict[str, Any] = {
+            "modes": device.modes(),
+            "errors in threads": threads.errors,
+            "results in threads": [[each.tolist() for each in results] for results in threads.results],
+            "modes in threads": threads.modes,
+            "damaged": [text.partition(":")[0] for text in device.load_in_threads(damaged, calls[0]).errors],
+        }
+        for guard in ("none", "no_grad", "inference_mode"):
+            steps = [Step(call=good), Step(damaged), Step(artifact), Step(call=good), Step(call=bad)]
+            found[guard] = device.modes_under(guard, steps)
+            result = device.run_under(guard, ordinary, *good, differentiable=True)
+            found[f"{guard}, a result"] = (result.tolist(), result.requires_grad)
+        return found
+
+    with_python, without = map(answers, devices)
+    assert without == with_python
+    assert without["errors in threads"][0].startswith("Error: ")
+    assert without["modes in threads"] == [{"grad mode": True, "inference mode": False}]
+    assert without["no_grad"] == [{"grad mode": False, "inference mode": False}] * 6
+    assert without["inference_mode"] == [{"grad mode": False, "inference mode": True}] * 6
+    assert [without[f"{guard}, a result"][1] for guard in ("none", "no_grad")] == [True, False]
+
+
+@needs_compiler
+def test_a_guard_that_is_none_is_named(devices: tuple[TorchScriptDevice, TorchScriptDevice]) -> None:
+    with pytest.raises(HarnessError, match="expected the guard no_grad, inference_mode or none, found 'no_guard'"):
+        devices[1].modes_under("no_guard", [])
 
 
 @needs_compiler

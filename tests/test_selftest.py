@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Project
 
 from conformance.cli import main
 from conformance.report.selftest import result_text
@@ -70,3 +71,29 @@ def test_the_contract_can_be_read(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "lowering.output"]) == 2
     assert "lowering.outputs" in capsys.readouterr().err
     assert main(["clauses", "--suite", "nothing"]) == 2
+
+
+def test_a_saboteur_is_tried_on_its_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["selftest", "native_leaks_after_failure", "-q", "-n", "1", "--output", "out"]) == 0
+    (saboteur,) = json.loads(Path("out/selftest.json").read_text())["saboteurs"]
+    assert saboteur["target"] == "native"
+    assert [row["caught"] for row in saboteur["clauses"]] == [True]
+    assert ", native target |" in Path("out/selftest.md").read_text()
+
+
+def test_a_target_that_is_not_known_is_explained(project: Project) -> None:
+    project.install(
+        "lost",
+        """
+        from torch_conformance_saboteurs.catalogue import SABOTEURS as OTHERS
+        import dataclasses
+
+        Plugin = (dataclasses.replace(OTHERS[0], target="moon"),)
+        """,
+        group="conformance_saboteurs",
+    )
+    command = [sys.executable, "-m", "conformance.cli", "selftest", "--list"]
+    done = subprocess.run(command, env=project.environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 2
+    assert "is for the target 'moon', where one of local, native was expected" in done.stderr

@@ -10,6 +10,7 @@ from typing import Any
 from tabulate import tabulate
 
 from conformance.catalogue import KnownSaboteur
+from conformance.targets import LOCAL
 
 
 def result_text(document: dict[str, Any], width: int) -> str:
@@ -62,7 +63,9 @@ def matrix_markdown(document: dict[str, Any]) -> str:
     for saboteur in document["saboteurs"]:
         for row in saboteur["clauses"]:
             mark = f"{row['verdict']} ({row['phase']})" if row["caught"] else f"**escaped**: {row['verdict']}"
-            rows.append([f"`{saboteur['name']}`", f"`{row['clause']}`", mark, f"`{row['cell'][len(row['clause']) :]}`"])
+            where = "" if saboteur["target"] == LOCAL else f", {saboteur['target']} target"
+            cell = f"`{row['cell'][len(row['clause']) :]}`{where}"
+            rows.append([f"`{saboteur['name']}`", f"`{row['clause']}`", mark, cell])
             if row["caught"]:
                 killers.setdefault(row["clause"], []).append(saboteur["name"])
     verdicts = Counter(row["verdict"] for each in document["saboteurs"] for row in each["clauses"] if row["caught"])

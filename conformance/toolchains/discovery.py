@@ -86,6 +86,7 @@ class Discovery:
                     "caught_by": list(each.caught_by),
                     "verdicts": list(each.verdicts),
                     "phases": list(each.phases),
+                    "target": each.target,
                 }
                 for each in resolve(self._subject["value"])
             ]

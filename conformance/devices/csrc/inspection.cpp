@@ -1,11 +1,10 @@
 // The verbs that look at modules and at the process, and ask the backend itself.
 
+#include "guards.h"
 #include "modules.h"
 #include "session.h"
 #include "subject.h"
 
-#include <ATen/core/grad_mode.h>
-#include <c10/core/InferenceMode.h>
 #include <torch/csrc/jit/mobile/compatibility/model_compatibility.h>
 #include <torch/csrc/jit/runtime/operator.h>
 #include <torch/custom_class.h>
@@ -149,9 +148,7 @@ c10::IValue Session::mapped_files(const Arguments&) {
 }
 
 c10::IValue Session::process_state(const Arguments&) {
-  auto state = new_dict();
-  state.insert("grad mode", at::GradMode::is_enabled());
-  state.insert("inference mode", c10::InferenceMode::is_enabled());
+  auto state = Modes::here().as_message();
   state.insert("threads of the process", entries_of("/proc/self/task"));
   state.insert("open descriptors", entries_of("/proc/self/fd"));
   state.insert("current directory", fs::current_path().string());

@@ -12,6 +12,7 @@
 #include "values.h"
 
 // One translation unit: libtorch's headers cost ten seconds each time that they are parsed, and all else nothing.
+#include "inference.cpp"
 #include "inspection.cpp"
 #include "session.cpp"
 

@@ -17,7 +17,6 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <thread>
 
 namespace native_target {
 namespace {
@@ -80,6 +79,12 @@ Session::Verb Session::find(const std::string& verb) {
       {"save", &Session::save},
       {"run", &Session::run},
       {"run_watched", &Session::run_watched},
+      {"load_under", &Session::load_under},
+      {"run_under", &Session::run_under},
+      {"modes", &Session::modes},
+      {"modes_under", &Session::modes_under},
+      {"run_in_threads", &Session::run_in_threads},
+      {"load_in_threads", &Session::load_in_threads},
       {"run_at_once", &Session::run_at_once},
       {"has_bundle", &Session::has_bundle},
       {"read_bundle", &Session::read_bundle},
@@ -249,36 +254,6 @@ c10::IValue Session::run_watched(const Arguments& arguments) {
   found.insert("shared_outputs", shared);
   found.insert("changed_result", !std::equal(first.begin(), first.end(), as_returned.begin(), same_values));
   return found;
-}
-
-// Call a method of one module from several threads at once, each ``repeat`` times on inputs of its own: the last result
-// of each thread, or what the first of them that failed threw.
-c10::IValue Session::run_at_once(const Arguments& arguments) {
-  const auto name = arguments.text("method");
-  const auto repeat = arguments.integer("repeat", 1);
-  const auto inputs = arguments["inputs"].toList();
-  auto& shared = module(arguments);
-  std::vector<at::Tensor> results(inputs.size());
-  std::vector<std::exception_ptr> errors(inputs.size());
-  std::vector<std::jthread> threads;
-  for (size_t i = 0; i < results.size(); ++i) {
-    threads.emplace_back([&, i, data = inputs.get(i).toTensor()] {
-      try {
-        for (int64_t round = 0; round < repeat; ++round) {
-          results[i] = encoded(call(shared, name, inputs_of(view_of(data))));
-        }
-      } catch (...) {
-        errors[i] = std::current_exception();
-      }
-    });
-  }
-  threads.clear(); // which waits for them
-  for (const auto& error : errors) {
-    if (error) {
-      throw described(error);
-    }
-  }
-  return as_list(results);
 }
 
 int64_t Session::keep(Module module) {

@@ -57,6 +57,13 @@ class Session {
 
   c10::IValue run(const Arguments&);
   c10::IValue run_watched(const Arguments&);
+
+  c10::IValue load_under(const Arguments&);
+  c10::IValue run_under(const Arguments&);
+  c10::IValue modes(const Arguments&);
+  c10::IValue modes_under(const Arguments&);
+  c10::IValue run_in_threads(const Arguments&);
+  c10::IValue load_in_threads(const Arguments&);
   c10::IValue run_at_once(const Arguments&);
 
   c10::IValue has_bundle(const Arguments&);

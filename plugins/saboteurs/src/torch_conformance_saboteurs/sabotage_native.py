@@ -113,4 +113,56 @@ class LinksPython(NativeControl):
     compilation = DELEGATE_WITH_PYTHON
 
 
+# Under the guards of inference, and in threads: what the other clauses find on a target without Python.
+
+
+@saboteur("inference.guards", "inference.mobilenet", target="native")
+class RefusesInferenceMode(NativeControl):
+    """Without Python, a method cannot be run in inference mode."""
+
+    name = "native_refuses_inference_mode"
+
+
+@saboteur("inference.taken-out", target="native")
+class KeepsInferenceTensors(NativeControl):
+    """Without Python, what is made while a module is loaded in inference mode takes part in autograd later."""
+
+    name = "native_keeps_inference_tensors"
+
+
+@saboteur("inference.no-grad-leak", target="native")
+class LeaksAfterFailure(NativeControl):
+    """Without Python, gradients are turned off for a run, and on again only if it succeeds."""
+
+    name = "native_leaks_after_failure"
+
+
+@saboteur("inference.requires-no-grad", target="native")
+class RecordsHistory(NativeControl):
+    """Without Python, outputs have a history under no_grad if an input requires grad."""
+
+    name = "native_records_history"
+
+
+@saboteur("inference.threads", target="native")
+class RunsWhereItWasLoaded(NativeControl):
+    """Without Python, a method runs only in the thread that has loaded the module."""
+
+    name = "native_runs_where_it_was_loaded"
+
+
+@saboteur("inference.thread-local", target="native")
+class CarriesModesToThreads(NativeControl):
+    """Without Python, a thread that runs a method is left in the mode in which another has loaded the module."""
+
+    name = "native_carries_modes_to_threads"
+
+
+@saboteur("inference.loading-threads", phases=("load",), target="native")
+class RefusesASecondLoad(NativeControl):
+    """Without Python, of several modules that are loaded at once all but one are refused."""
+
+    name = "native_refuses_a_second_load"
+
+
 SABOTEURS = saboteur.all()

@@ -24,7 +24,11 @@ class Listing:
         self._saboteurs: list[Saboteur] = []
 
     def __call__(
-        self, *caught_by: str, verdicts: tuple[str, ...] = ("FAIL",), phases: tuple[str, ...] = ("run",)
+        self,
+        *caught_by: str,
+        verdicts: tuple[str, ...] = ("FAIL",),
+        phases: tuple[str, ...] = ("run",),
+        target: str = "local",
     ) -> Callable[[Backend], Backend]:
         """List the decorated backend; its sabotage is the docstring of the class, or of its implementation's.
 
@@ -37,7 +41,7 @@ class Listing:
             if not text:
                 raise ValueError(f"{backend.__qualname__} does not say in a docstring what is wrong with it")
             sabotage = " ".join(inspect.cleandoc(text).split())
-            self._saboteurs.append(Saboteur(backend, sabotage, caught_by, verdicts, phases))
+            self._saboteurs.append(Saboteur(backend, sabotage, caught_by, verdicts, phases, target))
             return backend
 
         return add
