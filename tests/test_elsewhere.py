@@ -4,62 +4,30 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
-import textwrap
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conftest import Project, Run
+from elsewhere import Far, files_that_name, other_installation
 from installations import installation
 
 from conformance.devices import Limits
 from conformance.devices._remote import RemotePool
 from conformance.errors import DeviceDied, DeviceFlooded, DeviceTimeout, HarnessError
-from conformance.registry import Source
 from conformance.targets import TargetError, published_spec
 
 PART = "(test_types and (add or strings)) or test_lost or (test_spec and save_load) or test_unknown or test_growth"
-REPOSITORY = Path(__file__).resolve().parents[1]
-
-
-BACKEND = """
-    import os, signal, time
-    from pathlib import Path
-    from conformance import TorchScriptBackend
-
-    class Plugin(TorchScriptBackend):
-        name = "bad"
-
-        def load(self):
-            how = os.environ.get("BAD")
-            if how == "crash":
-                os.kill(os.getpid(), signal.SIGSEGV)
-            if how == "hang":
-                while True:
-                    pass
-            if how == "flood":
-                while True:
-                    os.write(1, b"x" * 65536)
-            if how == "sever":
-                stat = Path(f"/proc/{os.getppid()}/stat").read_text()
-                os.kill(int(stat.rpartition(")")[2].split()[1]), signal.SIGKILL)
-            if how == "leave path":
-                raise RuntimeError(os.environ.get("PYTHONPATH", "no PYTHONPATH") + " " + os.getcwd())
-"""
 
 
 @pytest.fixture(scope="session")
 def far(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The Python of another installation, and the folder that it is to work in."""
     folder = tmp_path_factory.mktemp("far")
-    modules = folder / "modules"
-    modules.mkdir()
-    (modules / "plugin_bad.py").write_text(textwrap.dedent(BACKEND))
-    paths = (REPOSITORY, REPOSITORY / "plugins" / "reference" / "src", modules)
-    return installation(folder / "python", "torch", "execnet", "filelock", "platformdirs", paths=paths), folder / "work"
+    return other_installation(folder), folder / "work"
 
 
 @pytest.fixture
@@ -89,9 +57,7 @@ def test_a_report_tells_the_kind_of_target_and_not_its_address(far_run: Run, far
     assert target["torch"] == metadata.version("torch")
     assert {"python", "platform", "backends"} <= set(target)
     assert "--conformance-target=popen" in far_run.report("reference")["run"]["argv"]
-    for file in (far_run.folder / "conformance-report").rglob("*"):
-        if file.is_file():
-            assert str(far[1].parent) not in file.read_text(errors="replace"), file
+    assert files_that_name(far_run.folder / "conformance-report", str(far[1].parent)) == []
 
 
 def test_the_other_installation_is_not_this_one(far: tuple[Path, Path]) -> None:
@@ -106,6 +72,7 @@ def test_the_other_installation_is_not_this_one(far: tuple[Path, Path]) -> None:
         ("ssh=somebody@example.org//python=/opt/python", "ssh"),
         ("socket=192.0.2.1:8888", "socket"),
         ("popen", "popen"),
+        ("ssh=-p 2222 -i key somebody@example.org//ssh_config=/etc/far//chdir=work//nice=5//env:A=b", "ssh"),
         ("native", "native"),
     ],
 )
@@ -113,28 +80,35 @@ def test_only_the_kind_of_a_spec_is_published(spec: str, kind: str) -> None:
     assert published_spec(spec) == kind
 
 
-@pytest.mark.parametrize("spec", ["", "moon", "//", "python=/opt/python", "ssh=a//ssh=b", "_x=1"])
-def test_what_is_no_spec_is_explained(spec: str) -> None:
-    with pytest.raises(TargetError, match=r"is no target.* There is: 'local'"):
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        ("", ""),
+        ("//", ""),
+        ("_x=1", ""),
+        ("ssh=a//ssh=b", "duplicate key: 'ssh'"),
+        ("moon", "expected one of ssh, vagrant_ssh, socket, popen, found none"),
+        ("python=/opt/python", "found none"),
+        ("ssh=a//popen", "found ssh and popen"),
+        ("ssh", "ssh= needs a value"),
+        ("ssh= //python=python3", "ssh= needs a value"),
+        ("popen//python=", "python= needs a value"),
+        (
+            "popen//pythn=/opt/python",
+            "popen takes chdir, dont_write_bytecode, nice, python and env:NAME, found 'pythn'",
+        ),
+        ("popen//via=gw0", "found 'via'"),
+        ("popen//nice=very", "nice= takes a whole number"),
+        ("socket=host//python=/opt/python", "socket takes chdir, nice and env:NAME, found 'python'"),
+        ("socket=host", "socket= takes HOST:PORT"),
+        ("socket=host:http", "socket= takes HOST:PORT"),
+        ("socket=host:65536", "socket= takes HOST:PORT"),
+        ("socket=::1:80", "no address of IPv6"),
+    ],
+)
+def test_what_is_no_spec_is_explained(spec: str, why: str) -> None:
+    with pytest.raises(TargetError, match=rf"is no target \(.*{re.escape(why)}.*\)\. There is: 'local'"):
         published_spec(spec)
-
-
-class Far:
-    """Devices with the backend "bad" in another installation."""
-
-    def __init__(self, spec: str) -> None:
-        self.pool = RemotePool(spec, "popen", Limits(seconds=2.0, output_bytes=2**20))
-
-    def register(self, **environment: str) -> Any:
-        """Load the backend in a fresh process there."""
-        source = Source("bad", value="plugin_bad:Plugin")
-        subject = {each: getattr(source, each) for each in source.__slots__} | {"libraries": []}
-        child = self.pool.fork("torchscript", subject, dict(environment))
-        child.ask("register", {})
-        try:
-            return child.answer("register")
-        finally:
-            child.end()
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +150,7 @@ def test_a_lost_connection_charges_nobody_and_is_made_again(devices: Far) -> Non
 def test_what_cannot_be_reached_again_is_said_without_its_address() -> None:
     pool = RemotePool("popen//python=/no/such/python", "popen", Limits())
     for _ in range(5):
-        with pytest.raises(HarnessError, match="the target cannot be reached by popen: FileNotFoundError") as error:
+        with pytest.raises(HarnessError, match="the Python that was asked for cannot be started") as error:
             pool.fork("torchscript", None, {})
         assert "/no/such/python" not in str(error.value)
 

@@ -15,6 +15,7 @@ import pytest
 from conftest import Run
 from installations import installation
 from torch_conformance_reference import library_path
+from torch_conformance_saboteurs.build import DELEGATES, build
 
 from conformance.cli import main
 from conformance.packs._values import digest_of, from_json, to_json
@@ -155,6 +156,59 @@ def test_how_a_process_ended_there_is_judged_here(
     copy.write_results(results)
     row = copy.unpack(capsys)[2]["lite.types[add-lite-yes/yes-yes/yes]"]
     assert (row["verdict"], row["phase"]) == ("CRASH", "run")
+
+
+@pytest.mark.parametrize(
+    ("backend", "verdict", "message", "end"),
+    [
+        ("native_crashes", "CRASH", "the process killed by SIGSEGV during run", "DeviceDied"),
+        ("native_hangs", "TIMEOUT", "run did not come back within 5 s", "DeviceTimeout"),
+    ],
+)
+def test_what_ends_a_process_on_the_target_costs_one_entry(
+    backend: str,
+    verdict: str,
+    message: str,
+    end: str,
+    tmp_path: Path,
+    shared_run: Callable[..., Run],
+    bare_python: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The saboteur keeps the contract where its pack is written; on the target, each device in which it runs ends."""
+    pack = tmp_path / "pack"
+    patterns = [f"--clause={clause}" for clause in ("lite.types", "lite.unknown-backend", "availability.text")]
+    assert main(["pack", str(pack), "--backend", backend, *patterns]) == 0
+    library = ("--library", str(build(DELEGATES)), "--timeout", "5")
+    done = answer(pack, bare_python, *library, SABOTEUR_AS_WITHOUT_PYTHON="1")
+    assert done.returncode == 0, done.stderr
+    part = "(test_lite_interpreter and (test_types or test_unknown)) or (test_availability and test_text)"
+    local = shared_run(f"--backend={backend}", "-k", part)
+    found = Packed(pack, local.folder / "conformance-report" / backend / "report.json")
+    capsys.readouterr()
+    code, said, cells = found.unpack(capsys)
+    assert (code, said) == (0, "")
+
+    assert set(cells) == set(local.verdicts(backend))
+    assert {found for found, _ in local.verdicts(backend).values()} == {"PASS"}
+    ended = {cell for cell, row in cells.items() if row["verdict"] == verdict}
+    assert ended == {cell for cell in cells if cell.startswith("lite.types")}
+    for cell, row in cells.items():
+        if cell in ended:
+            assert (row["phase"], row["message"]) == ("run", message)
+            assert "run.py" in row["error"]["stack"]
+        else:
+            assert (row["verdict"], row["phase"]) == ("PASS", "")
+
+    requests = json.loads((pack / "pack.json").read_text())["entries"]
+    for name, entry in found.results["entries"].items():
+        whole = len(entry["answers"]) == len(requests[name]["requests"])
+        if name.rpartition(" ")[0].removesuffix(" backend") in ended:
+            assert entry["answers"][-1]["ended"] == end
+            assert len(entry["answers"]) > 1, "what was answered before is kept"
+        else:
+            assert whole
+            assert "ended" not in entry["answers"][-1] or requests[name]["requests"][-1][0] == "leave"
 
 
 def test_missing_entries_are_named(packed: Packed, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

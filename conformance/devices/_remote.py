@@ -8,8 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,25 +16,17 @@ import execnet
 
 import conformance
 from conformance import errors
-from conformance.devices import _far_facts
 from conformance.devices._child import Limits, Reply
+from conformance.devices._gateway import Connected, Unreachable, connected, in_a_line
 from conformance.errors import DeviceEnded, HarnessError, TargetUnable
 
 #: What a verb may take longer here than there: the way of its values, and the stack of what hangs.
 _GRACE_SECONDS = 60.0
-_FACTS_SECONDS = 120.0
 #: A backend may be built there, as ``prepare()`` allows.
 _PREPARE_SECONDS = 1000.0
 #: After so many failures in a row no more is tried: each may take as long as a network takes to give up.
 _MOST_FAILURES = 3
-_CLOSE_SECONDS = 5.0
-#: What this shell says of its own Python, and must not say of another.
-_OWN_PYTHON = ("PYTHONPATH", "PYTHONHOME")
 _SERVE = "from conformance.devices._far import serve; serve(channel)"
-
-
-class Unreachable(HarnessError):
-    """There is no connection, or not all that a target needs at its end; the text says what to do."""
 
 
 class Backend(Protocol):
@@ -100,7 +91,7 @@ class RemotePool:
         try:
             connection = self.connect()
         except Unreachable as error:  # of a cell, whose message is published
-            raise Unreachable(self._without_address(str(error))) from error
+            raise Unreachable(error.public) from error
         device = next(self._devices)
         backend = self._number_of(subject)
         if backend is not None:
@@ -124,38 +115,24 @@ class RemotePool:
             self._connection.close()
             self._connection = None
 
-    def _without_address(self, text: str) -> str:
-        spec = execnet.XSpec(self._spec)
-        addresses = (spec.ssh, spec.vagrant_ssh, spec.socket, spec.python, spec.chdir, spec.ssh_config)
-        for address in addresses:
-            text = text.replace(address, "...") if isinstance(address, str) else text
-        return text
-
     def _number_of(self, subject: dict[str, Any] | None) -> int | None:
         if subject is None:
             return None
         return next((number for number, each in enumerate(self._backends) if each.subject() == subject), None)
 
     def _connected(self) -> _Connection:
-        group = execnet.Group()
+        far = connected(self._spec, self.kind)
         try:
-            with _without_own_python():
-                gateway = group.makegateway(self._spec)
-        except (OSError, EOFError, ValueError, AssertionError, execnet.HostNotFound) as error:
-            raise Unreachable(
-                f"the target cannot be reached by {self.kind}: {type(error).__name__}: {error}. Expected a Python that "
-                "starts there; name it with //python=/path/to/python"
-            ) from error
-        try:
-            facts = gateway.remote_exec(_far_facts).receive(_FACTS_SECONDS)
-            self.facts = _checked(facts)
-            connection = _Connection(group, gateway.remote_exec(_SERVE))
+            self.facts = _checked(far.facts)
+            connection = _Connection(far)
             self._prepare(connection)
-        except (EOFError, execnet.RemoteError, execnet.TimeoutError) as error:
-            group.terminate(_CLOSE_SECONDS)
-            raise Unreachable(f"the Python of the target does not answer: {_last_line(error)}") from error
-        except BaseException:
-            group.terminate(_CLOSE_SECONDS)
+        except (OSError, EOFError, execnet.RemoteError) as error:
+            far.close()
+            raise Unreachable("the Python of the target does not answer", in_a_line(error)) from error
+        except BaseException as error:
+            far.close()
+            if isinstance(error, HarnessError) and not isinstance(error, Unreachable):
+                raise Unreachable(str(error)) from error
             raise
         return connection
 
@@ -166,7 +143,8 @@ class RemotePool:
             try:
                 library = Path(source.library).read_bytes() if source.library else None
             except OSError as error:
-                raise Unreachable(f"{Path(source.library).name} cannot be sent to the target: {error}") from error
+                name = Path(source.library).name
+                raise Unreachable(f"{name} cannot be sent to the target: {error.strerror}") from error
             found = connection.request(
                 "prepare", _PREPARE_SECONDS, backend=number, source=dataclasses.asdict(source), library=library
             )
@@ -183,9 +161,9 @@ class RemotePool:
 class _Connection:
     """Requests to a far side, and their answers."""
 
-    def __init__(self, group: execnet.Group, channel: Any) -> None:
-        self._group = group
-        self._channel = channel
+    def __init__(self, far: Connected) -> None:
+        self._far = far
+        self._channel = far.gateway.remote_exec(_SERVE)
         self._numbers = itertools.count(1)
         #: Posts that failed there are told with the next answer about their device.
         self._posted: dict[int, tuple[int, str]] = {}
@@ -213,7 +191,7 @@ class _Connection:
         self.alive = False
         with contextlib.suppress(OSError):
             self._channel.close()
-        self._group.terminate(_CLOSE_SECONDS)
+        self._far.close()
 
     def _send(self, operation: str, arguments: dict[str, Any]) -> int:
         number = next(self._numbers)
@@ -233,7 +211,7 @@ class _Connection:
     def _lost(self, error: Exception) -> Any:
         self.alive = False
         raise HarnessError(
-            f"the connection to the target was lost, which says nothing of the backend: {_last_line(error)}"
+            f"the connection to the target was lost, which says nothing of the backend: {in_a_line(error)}"
         ) from error
 
 
@@ -293,18 +271,3 @@ def _checked(facts: dict[str, Any]) -> dict[str, str]:
             f"{python} has torch-conformance {facts['harness']}, and here it is {here}; install the same version there"
         )
     return {name: facts[name] for name in ("torch", "python", "platform")}
-
-
-@contextlib.contextmanager
-def _without_own_python() -> Iterator[None]:
-    """What is started within the block finds its own packages, and not those that this process was told of."""
-    kept = {name: os.environ.pop(name) for name in _OWN_PYTHON if name in os.environ}
-    try:
-        yield
-    finally:
-        os.environ.update(kept)
-
-
-def _last_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[-1] if lines else type(error).__name__

@@ -135,6 +135,11 @@ def _targets(config: pytest.Config, pool: ZygotePool) -> tuple[Pool, Pool]:
     except TargetError as error:
         raise pytest.UsageError(str(error)) from error
     if isinstance(chosen, RemotePool):
+        if chosen.kind == "socket" and getattr(config.option, "dist", "no") != "no":
+            raise pytest.UsageError(
+                "--conformance-target: a socket server serves one connection, and each worker of pytest-xdist makes "
+                "one; run without -n"
+            )
         config.add_cleanup(chosen.close)
     return native, chosen
 
@@ -283,13 +288,16 @@ def _published_arguments(config: pytest.Config) -> tuple[str, ...]:
     """The command line without anything that may be a path, or the address of a target: a report is published."""
     from conformance.targets import published_spec
 
-    published = []
+    published: list[str] = []
     target = config.option.conformance_target
     for argument in config.invocation_params.args:
-        if str(argument) in (target, f"--conformance-target={target}"):
-            published.append(str(argument).removesuffix(target) + published_spec(target))
-            continue
         name, equals, value = str(argument).partition("=")
+        if name == "--conformance-target" and equals:
+            published.append(f"{name}={published_spec(target) if value == target else '<overridden>'}")
+            continue
+        if published[-1:] == ["--conformance-target"]:
+            published.append(published_spec(target) if argument == target else "<overridden>")
+            continue
         hidden = "/" in value or "\\" in value
         if not name.startswith("-") and ("/" in name or "\\" in name):
             continue
