@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import enum
 
+#: Stands between the things that a step of a behaviour table may come to, where it may come to several.
+EITHER = " or "
+
 
 class Availability(enum.Enum):
     """Whether the backend can compile and whether it can execute, in that order.
@@ -33,3 +36,10 @@ _ATTRIBUTES = {
     Availability.COMPILE_ONLY: "compile_only",
     Availability.FULL: "available",
 }
+
+
+def is_as_expected(expected: str | None, observed: str | None) -> bool:
+    """Whether a step of a behaviour table came to what it should, or to one of several that it may come to."""
+    if expected is None or observed is None:
+        return expected is observed
+    return observed in expected.split(EITHER)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.assertions import NOT_AVAILABLE
-from conformance.availability import Availability
+from conformance.availability import Availability, is_as_expected
 from conformance.bench import Record
 from conformance.cases import Call
 from conformance.comparison import assert_close
@@ -89,7 +89,7 @@ def assert_as_expected(record: Record) -> None:
     differences = [
         f"{step}: expected {record.expected.get(step, 'nothing')}, observed {record.observed.get(step, 'nothing')}"
         for step in steps
-        if record.expected.get(step) != record.observed.get(step)
+        if not is_as_expected(record.expected.get(step), record.observed.get(step))
     ]
     if differences:
         raise ConformanceFailure("; ".join(differences))

@@ -210,7 +210,7 @@ class Bench:
     def _device(self, role: str, subject: dict[str, Any] | None, environment: dict[str, str | None]) -> CellDevice:
         toolchain = self.cell.clause.toolchain
         pools: dict[str, Pool] = {"host": self._workshop.hosts, "native": self._workshop.native}
-        pool = pools.get(role, self._workshop.targets)
+        pool = pools.get(role.partition(" ")[0], self._workshop.targets)  # "host without the runtime" is a host
 
         def start() -> Transport:
             limits = self._limits() if subject and self._description else None

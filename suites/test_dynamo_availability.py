@@ -9,7 +9,17 @@ from conformance.availability import Availability
 from conformance.behaviour import assert_as_expected
 from conformance.contract import Control, Level, clause
 from conformance.errors import SubjectError
-from conformance.runtime import OK, REFUSED, is_clear, modules_of_runtime, names_remedy, observed_steps
+from conformance.runtime import (
+    OK,
+    REFUSED,
+    Shipment,
+    is_clear,
+    modules_if_any,
+    modules_of_runtime,
+    observe_target,
+    observed_steps,
+    told,
+)
 
 CUSTOM_BACKENDS = "https://docs.pytorch.org/docs/stable/torch.compiler_custom_backends.html"
 AVAILABILITY = "pytorch/pytorch#53068"
@@ -48,11 +58,7 @@ def test_absent(host, case, backend, bench, record):
     try:
         lowered = absent.lower(case)
     except SubjectError as error:
-        said = error.text.strip()
-        remedy = "says" if names_remedy(said) else "does not say"
-        record.note(
-            f"Without {', '.join(missing)}: {error.type} in {error.phase}, which {remedy} what to do: {said:.200}"
-        )
+        record.note(f"Without {', '.join(missing)}: {told(error)}")
         check(
             is_clear(error, backend.name, missing), f"the error names neither {backend.name!r} nor {missing}: {error}"
         )
@@ -81,6 +87,30 @@ def test_host(host, case, backend, bench, record):
         steps = observed_steps(device, case, backend.name, missing)
         record.observed |= {f"{state}: {step}": kind for step, kind in steps.items()}
     record.observed = {step: kind for step, kind in record.observed.items() if step in record.expected}
+    assert_as_expected(record)
+
+
+@clause(
+    "runtime.target",
+    source=AVAILABILITY,
+    level=Level.COMPLETE,
+    toolchain=DYNAMO,
+    cases=("chain",),
+    control=Control.NONE,
+)
+def test_target(host, target, bare, case, backend, bench, record):
+    """A target with the vendor's runtime lowers and runs an exported program, and runs a package. One without it loads
+    the program, refuses to lower it, and can still run it uncompiled; a package it refuses, or the package needs no
+    runtime and is right. Where the backend says that it computes by itself, what is right is not PyTorch's doing."""
+    shipment = Shipment.of(host, bare, case, backend)
+    observe_target(record, target, shipment, backend.name)
+    assert_as_expected(record)
+    missing = modules_if_any(host, case, backend)
+    if not missing:
+        record.note("There is no target without the backend's runtime: it is PyTorch's own, and needs nothing else.")
+        return
+    absent = bench.device("target without the runtime", Availability.FULL, without=missing)
+    observe_target(record, absent, shipment, backend.name, missing)
     assert_as_expected(record)
 
 

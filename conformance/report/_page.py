@@ -11,6 +11,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from conformance.availability import is_as_expected
 from conformance.report import _rows
 from conformance.report._escape import legible
 from conformance.report._grid import LETTERS
@@ -55,6 +56,8 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters |= {"steps": _rows.steps_text, "different": _rows.different, "linked": _linked}
     environment.globals |= {
+        "is_as_expected": is_as_expected,
+        "step_groups": _rows.step_groups,
         "letter": LETTERS.__getitem__,
         "tone": tone,
         "Verdict": Verdict,

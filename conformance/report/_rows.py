@@ -105,9 +105,27 @@ def different(rows: Iterable[Row], key: str) -> list[str]:
     return list(dict.fromkeys(row[key] for row in rows))
 
 
-def steps_text(steps: dict[str, str]) -> str:
+def step_groups(steps: Mapping[str, str]) -> list[tuple[str, dict[str, str]]]:
+    """The steps of a behaviour, those together that have the same words before their last colon: these words, and the
+    full names of the steps with what came of each."""
+    groups: dict[str, dict[str, str]] = {}
+    for step, result in steps.items():
+        groups.setdefault(step.rpartition(": ")[0], {})[step] = result
+    return list(groups.items())
+
+
+def group_texts(steps: Mapping[str, str]) -> list[str]:
+    """A behaviour as a line for each of its groups of steps."""
+    return [
+        (f"{group}: " if group else "")
+        + ", ".join(f"{step.removeprefix(f'{group}: ')} {result}" for step, result in found.items())
+        for group, found in step_groups(steps)
+    ]
+
+
+def steps_text(steps: Mapping[str, str]) -> str:
     """A behaviour as one line."""
-    return ", ".join(f"{step} {result}" for step, result in steps.items())
+    return "; ".join(group_texts(steps))
 
 
 def not_exercised(report: Row) -> list[str]:

@@ -81,7 +81,7 @@ def _behaviour_table(groups: Iterable[list[dict[str, Any]]], keys: Sequence[str]
 
 
 def _steps(steps: dict[str, str], width: int) -> str:
-    return "\n".join(textwrap.wrap(_rows.steps_text(steps), width))
+    return "\n".join(line for text in _rows.group_texts(steps) for line in textwrap.wrap(text, width))
 
 
 def _notes(report: dict[str, Any], width: int) -> str:

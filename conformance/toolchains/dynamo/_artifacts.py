@@ -14,7 +14,7 @@ import torch._dynamo
 
 from conformance.cases import case_named
 from conformance.toolchains import Subject
-from conformance.toolchains.dynamo._inspect import compiler_at_work
+from conformance.toolchains.dynamo._inspect import compiler_at_work, executed
 from conformance.toolchains.dynamo._lower import Marks, observe
 from conformance.toolchains.dynamo._session import Model, Session, verb
 from conformance.values import decode
@@ -78,6 +78,14 @@ def run_package(session: Session, package: int, model: int, inputs: bytes) -> tu
     function, module = session.get(package), session.get(model).module
     with Subject(), compiler_at_work() as seen:
         return observe(lambda *arguments: function(module, *arguments), inputs), seen
+
+
+@verb
+def operators_run_by_package(session: Session, package: int, model: int, inputs: bytes) -> list[str]:
+    """The operators that PyTorch itself executes in one call of a package that was called before."""
+    function, module = session.get(package), session.get(model).module
+    with Subject():
+        return executed(function, (module, *decode(inputs)))
 
 
 @verb

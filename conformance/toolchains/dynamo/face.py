@@ -235,6 +235,17 @@ class DynamoDevice(ModesDevice):
         )
         return Observation.of(row).result, tuple(work)
 
+    def operators_run_by_package(self, package: Package, model: Model, inputs: tuple[Any, ...]) -> list[str]:
+        """The operators that PyTorch itself executes in one call of a package that was called before."""
+        names: list[str] = self.call(
+            "operators_run_by_package",
+            phase="run",
+            package=package.number,
+            model=model.number,
+            inputs=encode(inputs),
+        )
+        return names
+
     def save_cache(self) -> bytes | None:
         """The cache artifacts of what this process has compiled; None where nothing was cached."""
         artifacts: bytes | None = self.call("save_cache", phase="save")

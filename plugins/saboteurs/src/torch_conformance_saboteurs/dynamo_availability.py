@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from conformance import Features
-from torch_conformance_saboteurs.dynamo_control import VENDOR, Code, DynamoControl
+from torch_conformance_saboteurs.dynamo_control import Code, DynamoControl, vendor_is_there
+from torch_conformance_saboteurs.dynamo_save_load import exported
 from torch_conformance_saboteurs.sabotage_tools import Listing
 
 saboteur = Listing()
-
-
-def _is_there() -> bool:
-    try:
-        return importlib.util.find_spec(VENDOR) is not None
-    except ImportError:
-        return False
 
 
 class _Slotted:
@@ -60,7 +54,7 @@ class DynamoCannotBeHashed(DynamoControl):
         torch._dynamo.register_backend(_Unhashable(), name=self.name)
 
 
-@saboteur("runtime.absent", "runtime.host", phases=("run", "lower"))
+@saboteur("runtime.absent", "runtime.host", "runtime.target", phases=("run", "lower"))
 class DynamoRunsWithoutRuntime(DynamoControl):
     """Where its runtime is missing it lets PyTorch compute, and nobody hears of it."""
 
@@ -70,7 +64,7 @@ class DynamoRunsWithoutRuntime(DynamoControl):
         pass
 
 
-@saboteur("runtime.absent", "runtime.host", phases=("run",))
+@saboteur("runtime.absent", "runtime.host", "runtime.target", phases=("run",))
 class DynamoMissesRuntimeLate(DynamoRunsWithoutRuntime):
     """That its runtime is missing shows only when code is called."""
 
@@ -81,14 +75,14 @@ class DynamoMissesRuntimeLate(DynamoRunsWithoutRuntime):
         return super().call(code, arguments)
 
 
-@saboteur("runtime.absent", "runtime.host", phases=("lower",))
+@saboteur("runtime.absent", "runtime.host", "runtime.target", phases=("lower", "run"))
 class DynamoHidesWhatIsMissing(DynamoControl):
     """Where its runtime is missing it ends in an IndexError, which Dynamo passes on as it is."""
 
     name = "dynamo_hides_what_is_missing"
 
     def expect_runtime(self) -> None:
-        if not _is_there():
+        if not vendor_is_there():
             raise IndexError("list index out of range")
 
 
@@ -99,11 +93,82 @@ class DynamoSkipsWithoutRuntime(DynamoControl):
     name = "dynamo_skips_without_runtime"
 
     def expect_runtime(self) -> None:
-        if not _is_there():
+        if not vendor_is_there():
             raise torch._dynamo.exc.SkipFrame("no runtime")
 
 
-@saboteur("runtime.fallback")
+@saboteur("runtime.target")
+class DynamoRunsProgramsWithoutRuntime(DynamoControl):
+    """Where its runtime is missing it refuses models, and lets PyTorch compute exported programs."""
+
+    name = "dynamo_runs_programs_without_runtime"
+
+    def expect_runtime(self) -> None:
+        pass
+
+    def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        if not exported(graph):
+            super().expect_runtime()
+        return super().lower(graph, example_inputs)
+
+
+@saboteur("runtime.target")
+class DynamoPackagesGuess(DynamoControl):
+    """Where its runtime is missing its packages return zeros."""
+
+    name = "dynamo_packages_guess"
+    package_class = "GuessesWithoutRuntime"
+
+
+@saboteur("runtime.target")
+class DynamoPackagesStumble(DynamoControl):
+    """Where its runtime is missing its packages fail by an error about something else."""
+
+    name = "dynamo_packages_stumble"
+    package_class = "StumblesWithoutRuntime"
+
+
+class _WithoutPyTorch(torch.fx.Interpreter):
+    """Runs a graph of some elementwise operators on Python's numbers."""
+
+    _FUNCTIONS = {
+        "add": operator.add,
+        "sub": operator.sub,
+        "mul": operator.mul,
+        "div": operator.truediv,
+        "truediv": operator.truediv,
+        "relu": lambda number: max(number, 0.0),
+    }
+
+    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self._FUNCTIONS[target.__name__.partition(".")[0]](*args)
+
+
+@saboteur("runtime.target", verdicts=("CRASH",), phases=("load",))
+class DynamoPackagesCrash(DynamoControl):
+    """Where its runtime is missing, to load one of its packages ends the process."""
+
+    name = "dynamo_packages_crash"
+    package_class = "CrashesWithoutRuntime"
+
+
+@saboteur("runtime.target")
+class DynamoPackagesForPyTorch(DynamoControl):
+    """It lowers to code of its own, says so, and packages the graph as it is, which PyTorch runs."""
+
+    name = "dynamo_packages_for_pytorch"
+    features = Features.all()
+
+    def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        def code(*arguments: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            columns = [each.flatten().tolist() for each in arguments]
+            rows = [_WithoutPyTorch(graph).run(*elements) for elements in zip(*columns, strict=True)]
+            return tuple(torch.tensor(each).view(arguments[0].shape) for each in zip(*rows, strict=True))
+
+        return code
+
+
+@saboteur("runtime.fallback", "runtime.target")
 class DynamoFallsBackEntirely(DynamoControl):
     """It says that it computes by itself, and leaves every model to PyTorch."""
 

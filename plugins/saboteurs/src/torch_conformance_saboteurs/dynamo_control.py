@@ -6,7 +6,7 @@ wrong.
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,6 +20,14 @@ Code = Callable[..., Any]
 #: What stands for a vendor's runtime.
 VENDOR = "torch_conformance_saboteurs.vendor_runtime"
 RUNS_IN_PYTORCH = Features.all().without(features.delegation, "The graph is run by PyTorch's own operators.")
+
+
+def vendor_is_there() -> bool:
+    """Whether what stands for a vendor's runtime can be imported in this process."""
+    try:
+        return importlib.util.find_spec(VENDOR) is not None
+    except ImportError:
+        return False
 
 
 class DynamoControl(DynamoBackend):

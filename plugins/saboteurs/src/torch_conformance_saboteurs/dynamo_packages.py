@@ -5,6 +5,8 @@ Apart from these, because torch._dynamo takes seconds to import, and is only the
 
 from __future__ import annotations
 
+import os
+import signal
 from typing import Any
 
 import torch
@@ -12,7 +14,7 @@ from torch._dynamo.aot_compile import AOTCompiledFunction
 from torch._dynamo.aot_compile_types import GraphModuleSerializableCallable
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from torch_conformance_saboteurs.dynamo_control import with_weights_of
+from torch_conformance_saboteurs.dynamo_control import vendor_is_there, with_weights_of
 
 
 class Package(GraphModuleSerializableCallable):
@@ -59,4 +61,31 @@ class ChecksNothing(Package):
     @classmethod
     def deserialize_compile_artifacts(cls, data: bytes) -> Any:
         AOTCompiledFunction.guard_check = lambda *arguments, **keywords: True  # type: ignore[method-assign]
+        return super().deserialize_compile_artifacts(data)
+
+
+class GuessesWithoutRuntime(Package):
+    """A package that returns zeros where the vendor's runtime is missing."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        results = super().__call__(*arguments)
+        return results if vendor_is_there() else tuple(torch.zeros_like(each) for each in results)
+
+
+class StumblesWithoutRuntime(Package):
+    """A package that takes what it did not find for the vendor's runtime."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        if not vendor_is_there():
+            raise AttributeError("'NoneType' object has no attribute 'infer'")
+        return super().__call__(*arguments)
+
+
+class CrashesWithoutRuntime(Package):
+    """A package that calls into a vendor's runtime which is not there."""
+
+    @classmethod
+    def deserialize_compile_artifacts(cls, data: bytes) -> Any:
+        if not vendor_is_there():
+            os.kill(os.getpid(), signal.SIGSEGV)
         return super().deserialize_compile_artifacts(data)
