@@ -198,12 +198,13 @@ class Workshop:
     ) -> tuple[str, Outcome]:
         """What the cell comes to without the backend under test: who stood in for it, and the outcome.
 
-        AOT Autograd excuses only what it comes to by itself: the same verdict in the same phase.
+        AOT Autograd excuses only what it comes to by itself: the same failure, by its fingerprint.
         """
         plain = self._without_backend(cell, function, arguments, None)
         if cell.clause.control is Control.AOT and plain.verdict is Verdict.PASS:
             alone = self._without_backend(cell, function, arguments, AOT_ALONE)
-            if (alone.verdict, alone.phase) == (outcome.verdict, outcome.phase):
+            names = cell.clause.id, cell.case
+            if alone.fingerprint(*names) == outcome.fingerprint(*names):
                 return "AOT Autograd without a backend", alone
         return "PyTorch without a backend", plain
 

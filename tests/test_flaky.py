@@ -13,12 +13,13 @@ from test_control import ANY_BACKEND
 from conformance.bench import Bench, Result
 from conformance.contract import Control, shipped_clauses
 from conformance.devices import Limits, ZygotePool
-from conformance.errors import ConformanceFailure, DeviceDied, DeviceTimeout, HarnessError
+from conformance.errors import ConformanceFailure, DeviceDied, DeviceTimeout, HarnessError, SubjectError
 from conformance.plan import cells_of
 from conformance.verdict import NotApplicable, NotExercised, Verdict
 from conformance.workshop import Workshop
 
 WRONG = ConformanceFailure("expected 1, found 2")
+ANY_DYNAMO_BACKEND = dataclasses.replace(ANY_BACKEND, toolchain="dynamo")
 CELL = cells_of(next(each for each in shipped_clauses() if each.id == "lowering.outputs"), ANY_BACKEND)[0]
 #: A cell whose failure is charged without asking a control.
 UNCONTROLLED = dataclasses.replace(CELL, clause=dataclasses.replace(CELL.clause, control=Control.NONE))
@@ -61,6 +62,28 @@ def test_only_a_control_that_fails_excuses_a_failure(control: Exception | None, 
     workshop = Workshop(ZygotePool(Limits()), 0, {"none": ANY_BACKEND})
     result = workshop.run(Bench(workshop, CELL, ANY_BACKEND), script._clause, lambda bench: {"bench": bench})
     assert result.outcome.verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("alone", "verdict"),
+    [
+        (ConformanceFailure("expected 3, found 4"), Verdict.NOT_APPLICABLE),
+        (ConformanceFailure("expected 1, found nothing"), Verdict.FAIL),
+        (DeviceDied("run", -11), Verdict.FAIL),
+        (SubjectError("", "IndexError", (), "list index out of range"), Verdict.FAIL),
+        (None, Verdict.FAIL),
+    ],
+)
+def test_aot_autograd_excuses_only_the_failure_that_it_has_itself(alone: Exception | None, verdict: Verdict) -> None:
+    clause = next(each for each in shipped_clauses() if each.control is Control.AOT)
+    cell = dataclasses.replace(cells_of(clause, ANY_DYNAMO_BACKEND)[0], case="")
+    script = Script(WRONG, None, alone)
+    workshop = Workshop(ZygotePool(Limits()), 0, {"none": ANY_DYNAMO_BACKEND})
+    bench = Bench(workshop, cell, ANY_DYNAMO_BACKEND)
+    outcome = workshop.run(bench, script._clause, lambda bench: {"bench": bench}).outcome
+    assert outcome.verdict is verdict
+    assert not script.endings
+    assert ("AOT Autograd without a backend fails here too" in outcome.message) is (verdict is Verdict.NOT_APPLICABLE)
 
 
 def test_a_failure_that_repeats_is_what_it_is() -> None:

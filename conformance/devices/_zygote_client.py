@@ -33,6 +33,8 @@ class Zygote:
         self._tickets = itertools.count(1)
         self._pids: dict[int, int] = {}
         self._ended: dict[int, tuple[int, int]] = {}
+        #: Children that nobody waits for any more, and whose end is yet to be told: their numbers will be given again.
+        self._forgotten: set[int] = set()
         with theirs:
             program = Path(__file__).with_name("_zygote.py")
             self._process = subprocess.Popen(
@@ -67,8 +69,10 @@ class Zygote:
         return self._ended.get(self._pids.get(ticket, -1))
 
     def forget(self, ticket: int) -> None:
-        """The child is of no more interest."""
-        self._ended.pop(self._pids.pop(ticket, -1), None)
+        """The child is of no more interest, and neither is its end, whether that was told or is yet to be."""
+        pid = self._pids.pop(ticket, None)
+        if pid is not None and self._ended.pop(pid, None) is None:
+            self._forgotten.add(pid)
 
     def read_notices(self, wait: float = 0.0) -> None:
         """Take what the zygote has to tell, waiting ``wait`` seconds for it. HarnessError when it is gone."""
@@ -97,6 +101,8 @@ class Zygote:
             self._ready = True
         elif "forked" in notice:
             self._pids[self._asked.popleft()] = notice["forked"]
+        elif notice["exited"] in self._forgotten:
+            self._forgotten.remove(notice["exited"])
         else:
             self._ended[notice["exited"]] = (notice["status"], notice["left"])
 

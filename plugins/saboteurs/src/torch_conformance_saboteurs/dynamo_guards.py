@@ -145,9 +145,26 @@ class DynamoCrashesOnOverlap(DynamoControl):
     name = "dynamo_crashes_on_overlap"
 
     def call(self, code: Code, arguments: Sequence[Any]) -> Any:
-        places = [each.untyped_storage().data_ptr() for each in tensors(arguments)]
-        if len(set(places)) < len(places):
+        if share_memory(arguments):
             os.abort()
+        return super().call(code, arguments)
+
+
+def share_memory(arguments: Sequence[Any]) -> bool:
+    """Whether two of the arguments are in one memory."""
+    places = [each.untyped_storage().data_ptr() for each in tensors(arguments)]
+    return len(set(places)) < len(places)
+
+
+@saboteur("guards.overlapping-views")
+class DynamoStumblesOverOverlap(DynamoControl):
+    """Two arguments in one memory end in an error of the backend's own, where AOT Autograd alone computes something."""
+
+    name = "dynamo_stumbles_over_overlap"
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        if share_memory(arguments):
+            raise IndexError("list index out of range")
         return super().call(code, arguments)
 
 
