@@ -108,11 +108,11 @@ def test_inference_is_judged_natively(project: Project, target: str) -> None:
 
 
 class Picky(torch.nn.Module):
-    """Takes what is greater than zero, and multiplies it by a parameter."""
+    """Takes what is greater than zero, and gives what requires grad if that does."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.factor = torch.nn.Parameter(torch.ones(2))
+        self.register_buffer("factor", torch.ones(2))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if bool((x <= 0).any()):
@@ -135,6 +135,7 @@ def devices() -> Iterator[tuple[TorchScriptDevice, TorchScriptDevice]]:
 
 
 @needs_compiler
+@pytest.mark.filterwarnings("ignore:Lite Interpreter is deprecated")
 @pytest.mark.parametrize("runtime", ["full", "lite"])
 def test_the_verbs_of_inference_answer_as_in_python(
     devices: tuple[TorchScriptDevice, TorchScriptDevice], runtime: str
