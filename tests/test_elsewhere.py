@@ -18,6 +18,7 @@ from installations import installation
 from conformance.devices import Limits
 from conformance.devices._remote import RemotePool
 from conformance.errors import DeviceDied, DeviceFlooded, DeviceTimeout, HarnessError
+from conformance.pytest_plugin._start import _published_arguments
 from conformance.targets import TargetError, published_spec
 
 PART = "(test_types and (add or strings)) or test_lost or (test_spec and save_load) or test_unknown or test_growth"
@@ -78,6 +79,26 @@ def test_the_other_installation_is_not_this_one(far: tuple[Path, Path]) -> None:
 )
 def test_only_the_kind_of_a_spec_is_published(spec: str, kind: str) -> None:
     assert published_spec(spec) == kind
+
+
+@pytest.mark.parametrize(
+    ("given", "published"),
+    [
+        (["--conformance-target=ssh=me@host"], ["--conformance-target=ssh"]),
+        (["--conformance-target", "ssh=me@host", "-x"], ["--conformance-target", "ssh", "-x"]),
+        (
+            ["--conformance-target=ssh=old@host", "--conformance-target", "ssh=me@host"],
+            ["--conformance-target=<overridden>", "--conformance-target", "ssh"],
+        ),
+        (
+            ["--conformance-target", "ssh=old@host", "--conformance-target=ssh=me@host"],
+            ["--conformance-target", "<overridden>", "--conformance-target=ssh"],
+        ),
+    ],
+)
+def test_no_argument_tells_an_address(given: list[str], published: list[str]) -> None:
+    config = pytest.Config.fromdictargs({"conformance_target": "ssh=me@host"}, given)
+    assert _published_arguments(config) == tuple(published)
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_silence_is_not_waited_for(
     assert capfd.readouterr().err == ""
 
 
-def test_a_socket_where_nobody_listens(silent: int) -> None:
+def test_a_socket_where_nobody_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         free = server.getsockname()[1]
     error = refusal(f"socket=127.0.0.1:{free}")

@@ -126,13 +126,13 @@ class RemotePool:
             self.facts = _checked(far.facts)
             connection = _Connection(far)
             self._prepare(connection)
-        except (OSError, EOFError, execnet.RemoteError) as error:
+        except (OSError, EOFError, execnet.RemoteError, HarnessError) as error:
             far.close()
+            if isinstance(error, Unreachable):
+                raise
             raise Unreachable("the Python of the target does not answer", in_a_line(error)) from error
-        except BaseException as error:
+        except BaseException:
             far.close()
-            if isinstance(error, HarnessError) and not isinstance(error, Unreachable):
-                raise Unreachable(str(error)) from error
             raise
         return connection
 
