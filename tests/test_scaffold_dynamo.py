@@ -76,7 +76,7 @@ def test_a_kernel_that_is_wrong_or_gone_is_found(written: Project) -> None:
     change(written, "kernels.py", "    aten.relu.default: _relu,\n", "")
     row = rows_of(written, "chain and test_outputs and test_dynamo_lowering")["compile.outputs"]
     assert (row["verdict"], row["phase"]) == ("FAIL", "lower")
-    assert "mine has no kernel for aten.relu.default (from: return torch.relu(x - y) * 2" in row["error"]["text"]
+    assert "mine has no kernel for aten.relu.default (from: return torch.relu(x - y) * 2 - y" in row["error"]["text"]
 
 
 def test_that_pytorch_computes_is_measured_and_not_believed(written: Project) -> None:
