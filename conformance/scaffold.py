@@ -15,7 +15,7 @@ from typing import Any
 import jinja2
 
 import conformance
-from conformance.registry import installed_sources
+from conformance.registry import dynamo_sources, installed_sources
 from conformance.report import write_atomically
 
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
@@ -41,11 +41,16 @@ class Plan:
     registered: str = ""
 
     def __post_init__(self) -> None:
-        check_name(self.name)
         if self.toolchain not in toolchains():
             raise ScaffoldError(
                 f"there are no templates for the toolchain {self.toolchain!r}; there are some for: "
                 f"{', '.join(toolchains())}"
+            )
+        check_name(self.name, self.toolchain)
+        if self.library and "own_delegate" not in _manifest(self.toolchain):
+            raise ScaffoldError(
+                f"--library: backends of the toolchain {self.toolchain!r} are functions, which PyTorch finds by an "
+                "entry point; leave the library out, and let the function that is written call it"
             )
 
     @property
@@ -66,6 +71,7 @@ class Plan:
 
     def values(self) -> dict[str, Any]:
         """What the templates can name."""
+        manifest = _manifest(self.toolchain)
         return {
             "name": self.name,
             "registered": self.registered or self.name,
@@ -76,7 +82,8 @@ class Plan:
             "library_variable": f"{self.name.upper()}_LIBRARY",
             "library": str(self.library) if self.library else "",
             # Without a way to take the backend away, the states of availability that mobile needs cannot be reached.
-            "level": "core" if self.library else "mobile",
+            "level": "core" if self.library else manifest["level"],
+            "levels": manifest["levels"],
             "version": conformance.__version__,
         }
 
@@ -86,24 +93,38 @@ def toolchains() -> tuple[str, ...]:
     return tuple(sorted(manifest.parent.name for manifest in _TEMPLATES.glob(f"*/{_MANIFEST}")))
 
 
-def check_name(name: str) -> None:
-    """Raise ScaffoldError unless a new backend can be called so."""
+def check_name(name: str, toolchain: str = "torchscript") -> None:
+    """Raise ScaffoldError unless a new backend of a toolchain can be called so."""
     if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
         raise ScaffoldError(
             f"{name!r:.60} is no name for a backend: it takes lower-case letters, digits and single underscores, "
             f"begins with a letter, and has {_LONGEST_NAME} characters at most, such as mybackend or my_npu"
         )
     taken = {source.name: source.distribution for source in installed_sources()}
+    if toolchain == "dynamo":
+        taken = {**_names_that_pytorch_knows(), **taken}
     if name in taken:
         raise ScaffoldError(f"a backend named {name!r} is installed already, by {taken[name]}; choose another name")
 
 
+def _names_that_pytorch_knows() -> dict[str, str]:
+    """Backends of torch.compile, and the distribution of each. PyTorch takes its own before any entry point."""
+    import torch._dynamo
+
+    own = dict.fromkeys(torch._dynamo.list_backends(exclude_tags=()), "torch")
+    return own | {source.name: source.distribution for source in dynamo_sources()}
+
+
+def _manifest(toolchain: str) -> dict[str, Any]:
+    return tomllib.loads((_TEMPLATES / toolchain / _MANIFEST).read_text(encoding="utf-8"))
+
+
 def rendered(plan: Plan) -> dict[str, str]:
     """Every file of the distribution: its path within the folder, and its text."""
-    manifest = tomllib.loads((_TEMPLATES / plan.toolchain / _MANIFEST).read_text(encoding="utf-8"))
+    manifest = _manifest(plan.toolchain)
     files: dict[str, str] = dict(manifest["always"])
     if plan.library is None:
-        files |= manifest["own_delegate"]
+        files |= manifest.get("own_delegate", {})
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         undefined=jinja2.StrictUndefined,

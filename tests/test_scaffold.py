@@ -15,6 +15,7 @@ import yaml
 from conftest import Project, Run
 
 from conformance.cli import main
+from conformance.contract import Level, levels_of
 from conformance.scaffold import Plan, ScaffoldError, check_name, rendered, toolchains, write
 
 TUTORIAL = Path(__file__).resolve().parent.parent / "docs" / "tutorial.md"
@@ -75,6 +76,14 @@ class Reader:
         assert before in backend.read_text()
         backend.write_text(backend.read_text().replace(before, after))
 
+    def check(self) -> None:
+        """Every command has said what the tutorial says, and failed where it says so."""
+        for step in self.steps:
+            told_to_fail = any(line.endswith("failed") for line in step.expected)
+            assert step.run.exit_code == (1 if told_to_fail else 0), f"{step.command}\n{step.run.output}"
+            missing = [line for line in step.expected if line not in step.run.output]
+            assert not missing, f"{step.command}\n{step.run.output}"
+
 
 @pytest.fixture(scope="session")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
@@ -87,11 +96,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
 @pytest.mark.slow
 def test_the_tutorial_does_what_it_says(reader: Reader) -> None:
     assert len(reader.steps) >= 7
-    for step in reader.steps:
-        told_to_fail = any(line.endswith("failed") for line in step.expected)
-        assert step.run.exit_code == (1 if told_to_fail else 0), f"{step.command}\n{step.run.output}"
-        missing = [line for line in step.expected if line not in step.run.output]
-        assert not missing, f"{step.command}\n{step.run.output}"
+    reader.check()
 
 
 def test_a_new_backend_reaches_complete_as_it_was_written(reader: Reader) -> None:
@@ -109,12 +114,22 @@ def test_its_own_test_passes(reader: Reader) -> None:
     assert run.exit_code == 0, run.output
 
 
-@pytest.mark.parametrize("with_library", [False, True])
-def test_what_is_written_is_formatted_and_free_of_faults(tmp_path: Path, with_library: bool) -> None:
-    plan = Plan("my_npu", "torchscript", Path("/opt/npu/libnpu.so") if with_library else None, "npu")
+@pytest.mark.parametrize(
+    ("toolchain", "library", "sources"),
+    [
+        ("torchscript", None, {"backend.py", "build.py", "csrc/delegate.cpp"}),
+        ("torchscript", Path("/opt/npu/libnpu.so"), {"backend.py"}),
+        ("dynamo", None, {"backend.py", "compiler.py", "kernels.py"}),
+    ],
+)
+def test_what_is_written_is_formatted_and_free_of_faults(
+    tmp_path: Path, toolchain: str, library: Path | None, sources: set[str]
+) -> None:
+    plan = Plan("my_npu", toolchain, library, "npu")
     folder = tmp_path / "new"
     written = write(plan, folder)
-    assert (folder / "src/my_npu_conformance/csrc/delegate.cpp" in written) is not with_library
+    package = folder / "src/my_npu_conformance"
+    assert {str(path.relative_to(package)) for path in written if package in path.parents} == {"__init__.py", *sources}
     for command in (["format", "--check"], ["check", "--extend-select=D1", "--ignore=D103"]):
         ruff = [sys.executable, "-m", "ruff", *command, "--isolated", "--line-length=120", str(folder)]
         done = subprocess.run(ruff, capture_output=True, text=True, check=False)
@@ -124,6 +139,7 @@ def test_what_is_written_is_formatted_and_free_of_faults(tmp_path: Path, with_li
         assert "{%" not in path.read_text()
     workflow = yaml.safe_load((folder / ".github/workflows/conformance.yml").read_text())
     assert workflow["env"]["BACKEND"] == "my_npu"
+    assert Level(workflow["env"]["LEVEL"]) in levels_of(toolchain)
     steps = workflow["jobs"]["certify"]["steps"]
     assert any("pytest --backend" in step.get("run", "") for step in steps)
     assert any("upload-artifact" in step.get("uses", "") for step in steps)
@@ -166,6 +182,10 @@ def test_a_bad_name_is_explained(name: str, capsys: pytest.CaptureFixture[str], 
 def test_a_name_that_is_taken_is_refused() -> None:
     with pytest.raises(ScaffoldError, match="installed already, by torch-conformance-reference"):
         check_name("reference")
+    for known in ("inductor", "eager"):  # an entry point, and what torch registers by itself
+        check_name(known, "torchscript")
+        with pytest.raises(ScaffoldError, match="installed already, by torch"):
+            check_name(known, "dynamo")
 
 
 def _refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -176,12 +196,14 @@ def _refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_other_bad_input_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "for: torchscript" in _refused(["mine", "--toolchain=nothing"], capsys)
+    assert "for: dynamo, torchscript" in _refused(["mine", "--toolchain=nothing"], capsys)
     missing, text = tmp_path / "no.so", tmp_path / "text.so"
     text.write_text("no library")
     folder = str(tmp_path / "new")
     assert "--library: there is no file" in _refused(["mine", folder, "--library", str(missing)], capsys)
     assert "--library: text.so does not load" in _refused(["mine", folder, "--library", str(text)], capsys)
+    of_functions = ["mine", folder, "--toolchain=dynamo", "--library", str(missing)]
+    assert "--library: backends of the toolchain 'dynamo' are functions" in _refused(of_functions, capsys)
     assert "cannot be written" in _refused(["mine", str(text / "below")], capsys)
     assert not Path(folder).exists()
 

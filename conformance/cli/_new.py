@@ -18,7 +18,11 @@ def add(commands: Commands) -> None:
     )
     new.add_argument("name", metavar="NAME", help="what the backend is called, such as mybackend or my_npu")
     new.add_argument("folder", metavar="DIR", nargs="?", type=Path, help="where to (default: NAME-conformance)")
-    new.add_argument("--toolchain", default="torchscript", help="what the backend plugs into (default: %(default)s)")
+    new.add_argument(
+        "--toolchain",
+        default="torchscript",
+        help="what the backend plugs into: torchscript (to_backend) or dynamo (torch.compile) (default: %(default)s)",
+    )
     new.add_argument(
         "--library",
         metavar="PATH",
@@ -32,7 +36,7 @@ def _new(options: argparse.Namespace) -> int:
     from conformance.scaffold import Plan, ScaffoldError, write
 
     try:
-        plan = Plan(options.name, options.toolchain)
+        plan = Plan(options.name, options.toolchain, options.library)
         folder = options.folder or Path(plan.distribution)
         if options.library:
             library = options.library.absolute()
