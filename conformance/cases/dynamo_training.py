@@ -27,6 +27,42 @@ class Trained(torch.nn.Module):
         return torch.tanh(self.second(torch.relu(self.first(x)) * 2)) - y
 
 
+@case(
+    "convolved",
+    f.parameters,
+    f.submodules,
+    f.convolution,
+    samples=lambda make: {"forward": [(make.floats(2, 3, 6, 5),) for _ in "ab"]},
+)
+class Convolved(torch.nn.Module):
+    """A convolution whose weights require grad."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution = torch.nn.Conv2d(3, 4, 3, padding=1, stride=2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.tanh(torch.relu(self.convolution(x)) * 2 - 1)
+
+
+@case(
+    "products",
+    f.parameters,
+    f.matmul,
+    samples=lambda make: {"forward": [(make.positive(3, 5), make.positive(3, 5)) for _ in "ab"]},
+)
+class Products(torch.nn.Module):
+    """Of positive numbers: nothing cancels, so that lower precision costs no more than a part of the result. Autocast
+    gives it a dtype that none of the arguments has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.rand(5, 4), requires_grad=False)
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return torch.relu(x @ self.weight) * 2 + y @ self.weight
+
+
 @case("steep", f.float64, samples=pairs(5, dtype=torch.float64))
 class Steep(torch.nn.Module):
     """Its gradients are small differences of large numbers, of which float32 keeps nothing."""
