@@ -32,6 +32,7 @@ def test_pytorchs_test_backend_returns_wrong_values(shared_run: Callable[..., Ru
     assert twin["lowering.outputs[add-full-yes/yes]"]["verdict"] == "NOT_EXERCISED"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "level"), [("reference", "complete"), ("python_control", "mobile")])
 def test_conforming_backends_reach_their_level(shared_run: Callable[..., Run], name: str, level: str) -> None:
     run = shared_run("--backend=reference", "--backend=python_control", "-n", "2", "--conformance-level=mobile")

@@ -93,12 +93,23 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     return reader
 
 
+@pytest.fixture(scope="session")
+def beginner(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    """Somebody who has just written a new backend, and installed it."""
+    beginner = Reader(Project(tmp_path_factory.mktemp("new")))
+    for command in ("conformance new mybackend", "pip install -e mybackend-conformance"):
+        done = beginner.execute(command)
+        assert done.exit_code == 0, done.output
+    return beginner
+
+
 @pytest.mark.slow
 def test_the_tutorial_does_what_it_says(reader: Reader) -> None:
     assert len(reader.steps) >= 7
     reader.check()
 
 
+@pytest.mark.slow
 def test_a_new_backend_reaches_complete_as_it_was_written(reader: Reader) -> None:
     report = json.loads((reader.project.folder / "conformance-report/mybackend/report.json").read_text())
     assert report["certification"] == {"level": "complete", "achieved": "complete", "missing": [], "excused": False}
@@ -109,9 +120,17 @@ def test_a_new_backend_reaches_complete_as_it_was_written(reader: Reader) -> Non
     assert set(refusals) == {"PASS"}
 
 
-def test_its_own_test_passes(reader: Reader) -> None:
-    run = reader.project.run("mybackend-conformance/tests", "-q")
+def test_its_own_test_passes(beginner: Reader) -> None:
+    run = beginner.project.run("mybackend-conformance/tests", "-q")
     assert run.exit_code == 0, run.output
+
+
+def test_it_computes_refuses_and_can_be_taken_away(beginner: Reader) -> None:
+    chosen = "test_outputs and add-full or test_refusal and conv_net or test_lost"
+    run = beginner.project.run("--backend=mybackend", "-k", chosen)
+    assert run.exit_code == 0, run.output
+    passed = {row["clause"] for row in run.report("mybackend")["cells"] if row["verdict"] == "PASS"}
+    assert passed >= {"lowering.outputs", "lowering.refusal", "availability.lost"}
 
 
 @pytest.mark.parametrize(
@@ -145,8 +164,10 @@ def test_what_is_written_is_formatted_and_free_of_faults(
     assert any("upload-artifact" in step.get("uses", "") for step in steps)
 
 
-def test_a_library_that_is_there_is_pointed_at(reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(reader.project.site))
+def test_a_library_that_is_there_is_pointed_at(
+    beginner: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(beginner.project.site))
     from mybackend_conformance.build import library_path
 
     assert main(["new", "other", str(tmp_path / "other"), "--library", str(library_path())]) == 0
