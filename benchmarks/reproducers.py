@@ -1,10 +1,10 @@
 """How many failures reproduce: a script for each saboteur, run, and run again with a conforming backend in its place.
 
-    python benchmarks/reproducers.py FOLDER [--workers N] [--all-clauses] [--stand-in] [SABOTEUR ...]
+    python benchmarks/reproducers.py FOLDER [--workers N] [--all-clauses] [--stand-in] [--toolchain NAME] [SABOTEUR ...]
 
 For each saboteur, the first cell that catches it (of each clause that must, with ``--all-clauses``) gets a reproducer,
-as a run of pytest writes it. The script has to end with exit code 1. With ``--stand-in`` the
-reference backend takes the place of the saboteur, and the script has to end with 0.
+as a run of pytest writes it. The script has to end with exit code 1. With ``--stand-in`` a conforming backend takes the
+place of the saboteur (the reference backend, or "eager" for torch.compile), and the script has to end with 0.
 """
 
 from __future__ import annotations
@@ -66,15 +66,24 @@ def try_saboteur(saboteur: KnownSaboteur, folder: Path, library: str, every: boo
                     found.append(entry | {"script": None, "said": (message or {}).get("problem")})
                 else:
                     path = folder / saboteur.source.name / script
-                    found.append(entry | {"script": str(path)} | run(path, library))
+                    found.append(entry | {"script": str(path)} | run(path, stand_in(saboteur, library)))
                 break
     finally:
         workshop.pool.close()
     return found
 
 
-def run(script: Path, library: str) -> dict[str, Any]:
-    """The exit codes of a script: with its own backend, and with a conforming one in its place."""
+def stand_in(saboteur: KnownSaboteur, library: str) -> tuple[str, ...]:
+    """What lets a script take a conforming backend in the place of a saboteur; nothing where that is not wanted."""
+    if not library:
+        return ()
+    if saboteur.source.toolchain == "dynamo":
+        return ("--backend=eager",)
+    return ("--backend=reference", f"--library={library}")
+
+
+def run(script: Path, instead: tuple[str, ...]) -> dict[str, Any]:
+    """The exit codes of a script: with its own backend, and with the options that put a conforming one in its place."""
 
     def end(*arguments: str) -> tuple[int, str]:
         command = [sys.executable, str(script), *arguments]
@@ -84,10 +93,10 @@ def run(script: Path, library: str) -> dict[str, Any]:
         return done.returncode, (done.stdout.strip().splitlines() or done.stderr.strip().splitlines() or [""])[0][:300]
 
     own, said = end()
-    if not library:
+    if not instead:
         return {"own": own, "said": said}
-    stand_in, said_then = end("--backend=reference", f"--library={library}")
-    return {"own": own, "said": said, "stand_in": stand_in, "said_then": said_then}
+    code, said_then = end(*instead)
+    return {"own": own, "said": said, "stand_in": code, "said_then": said_then}
 
 
 def main() -> None:
@@ -98,13 +107,19 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--all-clauses", action="store_true")
     parser.add_argument("--stand-in", action="store_true", help="run each script with the reference backend as well")
+    parser.add_argument("--toolchain", default="", help="only the saboteurs of this one")
     options = parser.parse_intermixed_args()
     ignore_missing_numpy()
     pool = ZygotePool(selftest.LIMITS)
     (reference,) = select(["reference"], None, pool)
     assert reference.description is not None
     library = str(reference.description.prepared["REFERENCE_BACKEND_LIBRARY"]) if options.stand_in else ""
-    chosen = [each for each in known_saboteurs(pool) if not options.saboteurs or each.source.name in options.saboteurs]
+    chosen = [
+        each
+        for each in known_saboteurs(pool)
+        if options.toolchain in ("", each.source.toolchain)
+        and (not options.saboteurs or each.source.name in options.saboteurs)
+    ]
     pool.close()
     rows: list[dict[str, Any]] = []
     options.folder.mkdir(parents=True, exist_ok=True)

@@ -34,7 +34,7 @@ class Desk:
         phase, as the summary tells failures.
         """
         cell, outcome, evidence = result.cell, result.outcome, result.evidence
-        if evidence is None or cell.clause.toolchain != "torchscript":
+        if evidence is None:
             return None
         group = (cell.backend, cell.clause.id, outcome.verdict.value, outcome.phase)
         if self._written[group] >= self._most:
@@ -81,6 +81,8 @@ class Desk:
             raise CannotTell(f"the backend's class does not tell how to load it: {error}") from error
         finally:
             device.end()
+        if found["options"] is None:
+            raise CannotTell("the options that the backend is given are objects, which cannot be written down")
         value = description.source.value
         return BackendFacts(
             name=description.name,
@@ -89,6 +91,9 @@ class Desk:
             lowers=found["lowers"],
             specs=found["specs"],
             value=value,
+            options=found["options"],
+            mode=found["mode"],
+            runtime=tuple(found["runtime"]),
         )
 
 

@@ -31,6 +31,7 @@ from conformance.errors import (
 from conformance.plan import Cell
 from conformance.reproducers._runtime import gist
 from conformance.reproducers._scenario import CannotTell, Scenario
+from conformance.reproducers._toolchains import KITS
 from conformance.values import decode, encode
 
 
@@ -130,15 +131,22 @@ def _options(failure: Difference, tolerances: Any) -> dict[str, Any] | None:
 
 
 def _step_of(value: Any, steps: Sequence[Step], before: tuple[int, int] | None = None) -> tuple[int, int] | None:
-    """The number of the last step that gave a value, and the answer's place among those of the step."""
+    """The number of the last step that gave a value, and the answer's place among those of the step; of the steps
+    ``before`` such a place, where that is given, and of those in which no backend is."""
     data = encode(value)
     for number, step in reversed(list(enumerate(steps, start=1))):
         if step.verb != "run" or not step.returned:
             continue
         for index, answer in reversed(list(enumerate(step.value))):
-            if (before is None or (number, index) < before) and encode(decode(answer)) == data:
+            allowed = before is None or (number, index) < before or not step.machine.has_backend
+            if allowed and encode(_result_of(answer)) == data:
                 return number, index
     return None
+
+
+def _result_of(answer: Any) -> Any:
+    """What a call returned, from what the verb tells of it."""
+    return decode(answer["result"])[0] if isinstance(answer, dict) else decode(answer)
 
 
 def by_clause(facts: Facts, scenario: Scenario) -> str:
@@ -147,10 +155,11 @@ def by_clause(facts: Facts, scenario: Scenario) -> str:
     collection = scenario.collection
     collection.add(function.__module__, function.__name__)
     collection.add_all("conformance.reproducers._tape")
-    collection.add("conformance.toolchains.torchscript.face", "TorchScriptDevice")
+    kit = KITS[cell.clause.toolchain]
+    collection.add(*kit.face)
     collection.add("conformance.toolchains.cell", "PreparedCase")
     collection.add("conformance.comparison", "comparing")
-    device = f"TorchScriptDevice(tape, {cell.runtime!r})"
+    device = f"{kit.face[1]}(tape, {cell.runtime!r})"
     parts = {
         "host": device,
         "target": device,
@@ -173,7 +182,7 @@ def by_clause(facts: Facts, scenario: Scenario) -> str:
         *_prepared(facts, scenario),
         "def judge(steps: Any) -> None:",
         '    """Holds the clause, as torch-conformance states it, against what the steps answer."""',
-        "    tape = Tape(steps)",
+        f"    tape = Tape(steps{f', {kit.encoded!r}' if kit.encoded else ''})",
         f"    with comparing({dict(facts.description.tolerances)!r}):",
         f"        tape.hold(lambda: {function.__name__}(",
         f"            {given},",
@@ -183,11 +192,20 @@ def by_clause(facts: Facts, scenario: Scenario) -> str:
     return "\n".join(code)
 
 
+def _sample(call: Call, scenario: Scenario) -> tuple[Any, ...]:
+    """A sample call: its method, and the names of its inputs and of what is expected; with effects, those as well."""
+    inputs = scenario.value(encode(call.inputs), "inputs")
+    if call.effects is None:
+        return call.method, inputs, scenario.value(encode(call.expected), "expected")
+    seen = encode((call.effects.result, call.effects.arguments))  # together, so that shared memory shows
+    return call.method, inputs, scenario.value(seen, "seen"), call.effects.written
+
+
 def _backend(description: Description) -> str:
     return (
         f"types.SimpleNamespace(name=BACKEND, missing_features={description.missing_features!r}, "
         f"files={list(description.files)!r}, lost={dict.fromkeys(description.lost or (), '') or None!r}, "
-        "environment=lambda state: {})"
+        "environment=lambda state: {}, source=types.SimpleNamespace(distribution=DISTRIBUTION))"
     )
 
 
@@ -196,30 +214,27 @@ def _bench(cell: Cell, device: str, scenario: Scenario) -> str:
     state: Callable[[Availability | None], str] = lambda each: f"Availability({each.value!r})" if each else "None"  # noqa: E731
     return (
         f"types.SimpleNamespace(cell=types.SimpleNamespace(host={state(cell.host)}, target={state(cell.target)}), "
-        f"host={device}, target={device}, bare={device}, device=lambda role, state: {device})"
+        f"host={device}, target={device}, bare={device}, device=lambda role, state, without=(): {device})"
     )
 
 
 def _prepared(facts: Facts, scenario: Scenario) -> list[str]:
     """Code for the cases that the clause may ask for."""
-    names = [facts.cell.case, *(step.arguments["case"] for step in facts.steps if step.verb == "script")]
+    toolchain = facts.cell.clause.toolchain
+    names = [facts.cell.case, *(step.arguments["case"] for step in facts.steps if step.verb in ("script", "build"))]
     lines = [
         "#: Case → its methods, and for each sample call the method, its inputs and what is expected.",
         "CASES = {",
     ]
     features = []
     for name in dict.fromkeys(filter(None, names)):
-        case = case_named(name)
-        calls = [
-            (
-                call.method,
-                scenario.value(encode(call.inputs), "inputs"),
-                scenario.value(encode(call.expected), "expected"),
-            )
-            for call in facts.calls(name)
-        ]
+        case = case_named(name, toolchain)
+        calls = [_sample(call, scenario) for call in facts.calls(name)]
         lines.append(f"    {name!r}: ({case.methods!r}, {calls!r}),")
         features.append(f"    {name!r}: {sorted((each.name, each.shows_at) for each in case.features)!r},")
+    compiled = toolchain == "dynamo"
+    if compiled:
+        scenario.collection.add("conformance.toolchains.dynamo.face", "Observation")
     return [
         *lines,
         "}",
@@ -231,12 +246,26 @@ def _prepared(facts: Facts, scenario: Scenario) -> list[str]:
         "",
         "def prepared(name: str) -> PreparedCase:",
         '    """A case with its sample calls."""',
+        "    if name not in CASES:",
+        "        raise Passed('the clause gets past the place where it failed')",
         "    methods, calls = CASES[name]",
-        "    made = tuple(Call(method, given(inputs), given(expected)) for method, inputs, expected in calls)",
+        "    made = tuple(",
+        *(
+            [
+                "        Call(method, given(inputs), seen.result, seen)",
+                "        for method, inputs, seen in (",
+                "            (method, inputs, Observation(*given(seen), written))",
+                "            for method, inputs, seen, written in calls",
+                "        )",
+            ]
+            if compiled
+            else ["        Call(method, given(inputs), given(expected)) for method, inputs, expected in calls"]
+        ),
+        "    )",
         f"    return PreparedCase(name, {facts.seed}, methods, lambda: made)",
         "",
         "",
-        "def case_named(name: str) -> Any:",
+        "def case_named(name: str, toolchain: str = '') -> Any:",
         '    """What is known of a case."""',
         "    features = [types.SimpleNamespace(name=each, shows_at=where) for each, where in FEATURES[name]]",
         "    return types.SimpleNamespace(features=features)",

@@ -18,22 +18,21 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable
-from importlib import metadata
 from pathlib import Path
 from typing import IO, Any
 
 import torch
 
 from conformance.privacy import without_paths
+from conformance.reproducers._libraries import add_options, find_backend
 from conformance.reproducers._stage import (
     BACKEND,
-    DISTRIBUTION,
     ENVIRONMENT,
     FAILURE,
-    LIBRARIES,
     PROCESSES,
     SECONDS,
     TORCH,
+    CannotTry,
     judge,
     run_steps,
 )
@@ -52,10 +51,6 @@ UNTRIED = 2
 OTHERWISE = 3
 
 
-class CannotTry(Exception):
-    """The script lacks something; the text says what, and how to give it."""
-
-
 class Passed(BaseException):
     """The judgement got past the place of the recorded failure."""
 
@@ -72,7 +67,7 @@ def watch(
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            env=_environment(label, libraries, backend),
+            env=_environment(label, folder, libraries, backend),
             start_new_session=True,
         )
         try:
@@ -95,10 +90,12 @@ def _command(label: str, folder: str) -> list[str]:
     return [sys.executable, __file__, "--process", label, "--folder", folder]
 
 
-def _environment(label: str, libraries: list[str], backend: str) -> dict[str, str]:
+def _environment(label: str, folder: str, libraries: list[str], backend: str) -> dict[str, str]:
     environment: dict[str, str | None] = {
         **os.environ,
         "OMP_NUM_THREADS": "1",
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",
+        "TORCHINDUCTOR_CACHE_DIR": os.path.join(folder, "inductor"),  # what was compiled before would hide a failure
         "TORCH_CPP_LOG_LEVEL": "WARNING",
         "PYTHONWARNINGS": "ignore::DeprecationWarning",
         "REPRODUCER_LIBRARIES": os.pathsep.join(libraries),
@@ -174,33 +171,10 @@ def _facts(told: Path) -> tuple[list[Any], bool]:
     return facts, garbled
 
 
-def find_libraries(named: list[str]) -> list[str]:
-    """The backend's libraries: those that were named, or each by its name in the usual places. Raises CannotTry."""
-    named = named or list(filter(None, os.environ.get("CONFORMANCE_LIBRARY", "").split(os.pathsep)))
-    for path in named:
-        if not Path(path).is_file():
-            raise CannotTry(f"there is no library {path}")
-    return [str(Path(path).resolve()) for path in named] or [_find_library(name) for name in LIBRARIES]
-
-
-def _find_library(name: str) -> str:
-    places = [Path(__file__).with_name(name), Path(torch.__file__).parent / "lib" / name]
-    with contextlib.suppress(metadata.PackageNotFoundError):
-        files = metadata.files(DISTRIBUTION) if DISTRIBUTION else None
-        places += [Path(str(file.locate())) for file in files or () if file.name == name]
-    for place in places:
-        if place.is_file():
-            return str(place)
-    raise CannotTry(
-        f"the backend's library {name} was not found beside this script, in torch/lib"
-        + (f", or among the files of {DISTRIBUTION}" if DISTRIBUTION else "")
-        + ". Name it: --library PATH, or CONFORMANCE_LIBRARY=PATH"
-    )
-
-
 def gist(text: str) -> str:
     """What an error says, in a line, without what differs from run to run: paths, addresses, numbers of types."""
-    text = text.partition("\nException raised from ")[0]
+    for what_follows in ("\nException raised from ", "\nfrom user code:", "\nSet TORCHDYNAMO_VERBOSE"):
+        text = text.partition(what_follows)[0]
     lines = [line.strip() for line in text.splitlines() if line.strip()] or [""]
     if "Traceback of TorchScript" in text:
         lines = lines[-1:] if lines[0].startswith("The following operation failed") else lines[:1]
@@ -262,7 +236,7 @@ def _judged(judge: Callable[[dict[int, dict[str, Any]]], None], steps: dict[int,
 def main() -> int:
     """Reproduce the failure. Returns the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--library", action="append", default=[], metavar="PATH", help="a library of the backend")
+    add_options(parser)
     parser.add_argument("--backend", default=BACKEND, metavar="NAME", help="the name that it registers (%(default)s)")
     parser.add_argument("--seconds", type=float, default=SECONDS, metavar="S", help="for each step (%(default)g)")
     parser.add_argument("--process", choices=list(PROCESSES), help="only take its steps, here: for a debugger")
@@ -271,10 +245,11 @@ def main() -> int:
     try:
         if options.folder:
             run_steps(options.process, options.folder)
-        libraries = find_libraries(options.library)
+        libraries = find_backend(options)
         if options.process:
-            command = _command(options.process, tempfile.mkdtemp(prefix="reproducer-"))
-            os.execve(command[0], command, _environment(options.process, libraries, options.backend))
+            folder = tempfile.mkdtemp(prefix="reproducer-")
+            command = _command(options.process, folder)
+            os.execve(command[0], command, _environment(options.process, folder, libraries, options.backend))
     except CannotTry as reason:
         sys.stderr.write(f"{Path(__file__).name}: {reason}\n")
         return UNTRIED

@@ -6,12 +6,19 @@ import dataclasses
 import graphlib
 import hashlib
 import keyword
+import re
 from typing import Any
 
 from conformance.cases import case_named
 from conformance.devices import Machine, Step
 from conformance.reproducers._sources import Collection
 from conformance.values import decode
+
+#: How the file of an artifact is called.
+_SUFFIXES = {"lite": "ptl", "program": "pt2", "package": "package", "cache": "cache"}
+#: Arguments of verbs that are artifacts, and the verbs that make them.
+_ARTIFACTS = ("artifact", "program", "package", "artifacts")
+_SAVING = ("save", "save_inner", "export", "package", "save_cache")
 
 
 class CannotTell(Exception):
@@ -33,6 +40,10 @@ class BackendFacts:
     specs: dict[str, bytes]
     #: ``module:class`` again, for what only the class can tell: it is not needed to load the backend.
     value: str = ""
+    #: What ``torch.compile`` is given beside the backend's name, and the modules that its author names.
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    mode: str | None = None
+    runtime: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass
@@ -43,6 +54,13 @@ class Held:
     #: "lite" for one that the lite interpreter loaded, otherwise "full".
     runtime: str = "full"
     case: str = ""
+    #: As which copied functions get it, where that is not the variable itself.
+    whole: str = ""
+    #: Where it is a compiled model: the variables of the model itself and of what watches the backend.
+    module: str = ""
+    watch: str = ""
+    #: Further variables that go when it goes.
+    others: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass
@@ -53,6 +71,9 @@ class Scenario:
     collection: Collection
     #: True where every answer is needed, and not only what running gives.
     tells_all: bool
+    toolchain: str = "torchscript"
+    #: Whether something has to stand between Dynamo and the backend, since a step or the clause looks there.
+    watched: bool = True
     values: dict[str, Any] = dataclasses.field(default_factory=dict)
     #: File name → content.
     artifacts: dict[str, bytes] = dataclasses.field(default_factory=dict)
@@ -67,11 +88,20 @@ class Scenario:
 
     def hold(self, step: Step, number: int, kind: str, runtime: str = "full", case: str = "") -> str:
         """A variable for a module that a step made; ``kind`` is what it is called."""
+        name = self.variable(step, kind)
+        self._held[step.machine.label, number] = Held(name, runtime, case)
+        return name
+
+    def keep(self, step: Step, number: int, held: Held) -> None:
+        """Note what a step made."""
+        self._held[step.machine.label, number] = held
+
+    def variable(self, step: Step, kind: str) -> str:
+        """A variable that no other step of the process has."""
         taken = self._variables.setdefault(step.machine.label, [])
         count = sum(name == kind or name.startswith(f"{kind}_") for name in taken)
         name = f"{kind}_{count + 1}" if count else kind
         taken.append(name)
-        self._held[step.machine.label, number] = Held(name, runtime, case)
         return name
 
     def held(self, step: Step, number: int) -> Held:
@@ -82,7 +112,8 @@ class Scenario:
         """The variables of a module, or of all of them, which are no more from now on."""
         label = step.machine.label
         numbers = [key for key in self._held if key[0] == label and number in (None, key[1])]
-        return [self._held.pop(key).name for key in numbers]
+        gone = [self._held.pop(key) for key in numbers]
+        return [name for held in gone for name in (held.name, *held.others)]
 
     # Values.
 
@@ -107,11 +138,11 @@ class Scenario:
 
     def save(self, data: bytes, runtime: str) -> str:
         """The file of an artifact that a step saved."""
-        return self._artifact(data, "artifact", "ptl" if runtime == "lite" else "pt")
+        return self._artifact(data, "artifact", _SUFFIXES.get(runtime, "pt"))
 
     def load(self, data: bytes, runtime: str) -> str:
         """The file of an artifact that a step loads: one that was saved, or one that a clause has altered."""
-        return self._artifact(data, "altered", "ptl" if runtime == "lite" else "pt")
+        return self._artifact(data, "altered", _SUFFIXES.get(runtime, "pt"))
 
     def _artifact(self, data: bytes, kind: str, suffix: str) -> str:
         digest = hashlib.sha256(data).hexdigest()
@@ -131,7 +162,7 @@ class Scenario:
 
     def model(self, case: str, seed: int) -> str:
         """The expression that builds the model of a case."""
-        chosen = case_named(case)
+        chosen = case_named(case, self.toolchain)
         self.collection.add(chosen.module_class.__module__, chosen.module_class.__name__)
         return f"build({chosen.module_class.__name__}, seed={chosen.own_seed(seed)})"
 
@@ -155,11 +186,11 @@ def process_order(steps: list[Step]) -> list[Machine]:
     saved: dict[bytes, Machine] = {}
     for step in steps:
         order.add(step.machine)
-        artifact = step.arguments.get("artifact")
-        origin = saved.get(artifact) if isinstance(artifact, bytes) else None
-        if origin is not None and origin is not step.machine:
-            order.add(step.machine, origin)
-        if step.verb in ("save", "save_inner") and step.returned:
+        for artifact in map(step.arguments.get, _ARTIFACTS):
+            origin = saved.get(artifact) if isinstance(artifact, bytes) else None
+            if origin is not None and origin is not step.machine:
+                order.add(step.machine, origin)
+        if step.verb in _SAVING and isinstance(step.value, bytes):
             saved.setdefault(step.value, step.machine)
     try:
         return list(order.static_order())
@@ -167,6 +198,11 @@ def process_order(steps: list[Step]) -> list[Machine]:
         raise CannotTell(
             "the processes wait for each other's artifacts, so that they cannot run one after another"
         ) from None
+
+
+def name_of(machine: Machine) -> str:
+    """The name of a process's function."""
+    return re.sub(r"\W+", "_", machine.label)
 
 
 def is_identifier(name: str) -> bool:

@@ -18,22 +18,18 @@ import torch
 from conformance.devices import Step
 from conformance.privacy import without_paths
 from conformance.report._shelf import MARK
-from conformance.reproducers import _stage, _tape
+from conformance.reproducers import _dynamo_steps, _stage, _tape  # noqa: F401  (its writers)
 from conformance.reproducers._judge import Facts, breaks, by_clause, differs
-from conformance.reproducers._scenario import BackendFacts, CannotTell, Scenario, process_order
+from conformance.reproducers._scenario import BackendFacts, CannotTell, Scenario, name_of, process_order
 from conformance.reproducers._sources import Collection
 from conformance.reproducers._steps import lines_of, public_environment
+from conformance.reproducers._toolchains import KITS
+from conformance.toolchains import WITHOUT_MODULES
 from conformance.verdict import Outcome
 
 _STAGE = "conformance.reproducers._stage"
 _RUNTIME = "conformance.reproducers._runtime"
-_PROVIDED = {*_stage.PROVIDED, *_tape.PROVIDED, "case_named"}
-_VERBS = ("conformance.toolchains.torchscript._", "conformance.reproducers._session")
-_ROLES = {
-    "host": "The process that lowers and saves.",
-    "target": "The process that loads and runs.",
-    "bare": "A process in which no backend is loaded.",
-}
+_PROVIDED = {*_stage.PROVIDED, *_tape.PROVIDED, "OPTIONS", "MODE", "RUNTIME", "case_named"}
 #: Larger ones are not written: nobody attaches them to an issue.
 _MOST_BYTES = 64 * 2**20
 
@@ -81,11 +77,16 @@ def folder_name(clause: str, coordinates: str) -> str:
 
 
 def _script(facts: Facts, outcome: Outcome, backend: BackendFacts, limits: Limits) -> tuple[str, Scenario]:
+    kit = KITS[facts.cell.clause.toolchain]
     broken = breaks(facts)
     judge = None
+    substitutes = {"Device": "conformance.reproducers._tape"} | dict.fromkeys(
+        ("add_options", "find_backend"), kit.loading
+    )
     for clause_judges in (False, True):
-        collection = Collection(_PROVIDED, {"Device": "conformance.reproducers._tape"})
-        scenario = Scenario(backend, collection, tells_all=clause_judges)
+        collection = Collection(_PROVIDED, substitutes)
+        watched = clause_judges or broken is not None or any(step.verb == "lower" for step in facts.steps)
+        scenario = Scenario(backend, collection, clause_judges, kit.toolchain, watched)
         steps = _steps(facts, scenario)
         if clause_judges:
             judge = by_clause(facts, scenario)
@@ -96,6 +97,7 @@ def _script(facts: Facts, outcome: Outcome, backend: BackendFacts, limits: Limit
         if broken is not None or judge is not None:
             break
     collection.add_all(_STAGE)
+    collection.add(kit.loading, "load_backend")
     collection.add_all(_RUNTIME)
     return _assembled(facts, outcome, scenario, steps, broken, judge, limits), scenario
 
@@ -111,9 +113,10 @@ def _assembled(
 ) -> str:
     modules = scenario.collection.modules
     models = sorted(each for each in modules if each.startswith("conformance.cases.") and not each.endswith("._case"))
-    common = (_STAGE, _RUNTIME, "conformance.privacy", "conformance.values")
+    kit = KITS[scenario.toolchain]
+    common = (_STAGE, _RUNTIME, kit.loading, "conformance.privacy", "conformance.values")
     helpers = sorted(each for each in modules if each not in (*models, *common))
-    verbs = [each for each in helpers if each.startswith(_VERBS)]
+    verbs = [each for each in helpers if each.startswith(kit.verb_modules)]
     rest = [each for each in helpers if each not in verbs]
     texts = scenario.collection.texts
     judge = judge if judge is not None else "judge = None"
@@ -155,7 +158,11 @@ def _steps(facts: Facts, scenario: Scenario) -> list[str]:
     written = {number: lines_of(scenario, step) for number, step in steps}
     for machine in process_order(list(facts.steps)):
         own = [(number, step) for number, step in steps if step.machine is machine]
-        lines = [f"def {machine.label}() -> None:", f'    """{_ROLES.get(machine.role, "A process.")}"""']
+        role = KITS[scenario.toolchain].roles.get(machine.role, f"Another process: {machine.role}.")
+        lines = [f"def {name_of(machine)}() -> None:", f'    """{role}"""']
+        if absent := machine.environment.get(WITHOUT_MODULES):
+            scenario.collection.add("conformance.toolchains.dynamo._runtime", "hide")
+            lines.append(f"    hide({absent.split(',')!r})")
         for number, step in own:
             failing = step is facts.steps[-1]
             lines += _step(number, step, written[number], failing)
@@ -177,11 +184,11 @@ def _constants(facts: Facts, scenario: Scenario, broken: str | None, limits: Lim
     backend = scenario.facts
     author = backend.author or (backend.value if scenario.needs_author else "")
     machines = dict.fromkeys(step.machine for step in facts.steps)
-    environment = {each.label: public_environment(each.environment) for each in machines}
+    environment = {name_of(each): public_environment(each.environment) for each in machines}
     lines = [
-        f"BACKEND = os.environ.get('REPRODUCER_BACKEND', {facts.description.name!r})",
-        "#: The files of the backend's libraries: named with --library, or looked for (see find_libraries below).",
-        f"LIBRARIES = {backend.libraries!r}",
+        f"NAME = {facts.description.name!r}",
+        "BACKEND = os.environ.get('REPRODUCER_BACKEND', NAME)",
+        *(_given_to_compile(scenario) if scenario.toolchain == "dynamo" else _libraries(backend)),
         f"DISTRIBUTION = {facts.description.source.distribution!r}",
         "#: The author's class, where only that can do something; it needs torch-conformance to be installed.",
         f"AUTHOR = {author!r}",
@@ -202,8 +209,25 @@ def _constants(facts: Facts, scenario: Scenario, broken: str | None, limits: Lim
     yield "\n".join(lines)
 
 
+def _libraries(backend: BackendFacts) -> list[str]:
+    return [
+        "#: The files of the backend's libraries: named with --library, or looked for (see find_backend below).",
+        f"LIBRARIES = {backend.libraries!r}",
+    ]
+
+
+def _given_to_compile(scenario: Scenario) -> list[str]:
+    backend = scenario.facts
+    return [
+        "#: What torch.compile is given beside the backend, and the modules that its author says it needs.",
+        f"OPTIONS = {backend.options or None!r}",
+        f"MODE = {backend.mode!r}",
+        f"RUNTIME = {backend.runtime!r}",
+    ]
+
+
 def _processes(facts: Facts) -> str:
-    labels = ", ".join(f"{each.label!r}: {each.label}" for each in process_order(list(facts.steps)))
+    labels = ", ".join(f"{name_of(each)!r}: {name_of(each)}" for each in process_order(list(facts.steps)))
     return f"#: In the order in which they run.\nPROCESSES = {{{labels}}}"
 
 
@@ -211,7 +235,10 @@ def _docstring(facts: Facts, outcome: Outcome, scenario: Scenario) -> str:
     cell, source, backend = facts.cell, facts.description.source, scenario.facts
     version = f" ({source.distribution} {source.version})" if source.distribution else ""
     libraries = f", {', '.join(backend.libraries)}" if backend.libraries else ""
-    needs = "torch and the backend's library, and nothing else"
+    by_name = scenario.toolchain == "dynamo"
+    needs = (
+        "torch and the backend, and nothing else" if by_name else "torch and the backend's library, and nothing else"
+    )
     if backend.author:
         needs = (
             "torch, the backend's package and torch-conformance: the backend is registered by the Python of its "
@@ -235,7 +262,7 @@ def _docstring(facts: Facts, outcome: Outcome, scenario: Scenario) -> str:
             "",
             *facts_lines,
             "",
-            "    python reproduce.py [--library PATH]",
+            f"    python reproduce.py [{'--backend NAME' if by_name else '--library PATH'}]",
             "",
             *textwrap.wrap(
                 f"It needs {needs}. Exit code: 1 the failure is there, 0 it is not there any more, 3 the script fails "

@@ -1,8 +1,8 @@
 """Definitions of harness modules, and everything that they need, as text for a script that stands alone.
 
 What is copied is the source as it stands, comments and all, but for three things: decorators that register (``verb``,
-``clause``, ``register_case``), blocks of ``with Subject():``, which tell the subject's exceptions from the harness's
-own, and methods of :class:`TorchScriptDevice` that nobody calls.
+``clause``, ``register_case``, ``case``), blocks of ``with Subject():``, which tell the subject's exceptions from the
+harness's own, and methods of the devices' classes that nobody calls.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import inspect
 from collections.abc import Iterable, Iterator, Mapping, Set
 from types import MappingProxyType, ModuleType
 
-_REGISTERING = frozenset({"verb", "clause", "register_case"})
+_REGISTERING = frozenset({"verb", "clause", "register_case", "case"})
 #: Classes of which only those methods are copied that something calls, with those that every instance needs.
-_SELECTED_METHODS = frozenset({"TorchScriptDevice"})
+_SELECTED_METHODS = frozenset({"TorchScriptDevice", "DynamoDevice", "ModesDevice"})
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -221,7 +221,7 @@ def _dropped_methods(node: ast.stmt, called: Set[str]) -> frozenset[ast.AST]:
     if not isinstance(node, ast.ClassDef) or node.name not in _SELECTED_METHODS:
         return frozenset()
     methods = {each.name: each for each in node.body if isinstance(each, ast.FunctionDef)}
-    kept, wanted = set[str](), {*called, "bind"}
+    kept, wanted = set[str](), {*called, "bind", "call"}
     while new := {name for name in methods if name in wanted and name not in kept}:
         kept |= new
         for name in new:

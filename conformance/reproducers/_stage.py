@@ -23,6 +23,7 @@ from conformance.values import encode
 
 # What each script has of its own.
 
+NAME = ""
 BACKEND = ""
 AUTHOR = ""
 LIBRARIES: tuple[str, ...] = ()
@@ -36,6 +37,7 @@ FAILURE: tuple[int, str] | None = None
 judge: Callable[[dict[int, dict[str, Any]]], None] | None = None
 PROVIDED = frozenset(
     {
+        "NAME",
         "BACKEND",
         "AUTHOR",
         "LIBRARIES",
@@ -50,6 +52,10 @@ PROVIDED = frozenset(
         "PROVIDED",
     }
 )
+
+
+class CannotTry(Exception):
+    """The script lacks something; the text says what, and how to give it."""
 
 
 class step:
@@ -153,15 +159,6 @@ def build(module_class: Any, seed: int) -> Any:
         return module_class().eval()
     finally:
         torch.set_rng_state(state)
-
-
-def load_backend() -> None:
-    """Make the backend known to PyTorch: by its libraries, or by its author's class where only that can."""
-    libraries = os.environ.get("REPRODUCER_LIBRARIES", "")
-    for library in filter(None, libraries.split(os.pathsep)):
-        torch.ops.load_library(library)
-    if not libraries and AUTHOR:
-        author().load()
 
 
 def author() -> Any:

@@ -10,13 +10,14 @@ from conformance.cases import case_named
 from conformance.devices import Step
 from conformance.privacy import without_paths
 from conformance.reproducers._scenario import CannotTell, Scenario, is_identifier
-from conformance.toolchains.torchscript import verb
+from conformance.reproducers._toolchains import KITS
+from conformance.toolchains import WITHOUT_MODULES
 
 #: A verb as code. It gets the scenario and the step; the lines may use ``this``, the step's own block.
 Writer = Callable[[Scenario, Step], list[str]]
-_WRITERS: dict[str, Writer] = {}
+_WRITERS: dict[tuple[str, str], Writer] = {}
 #: Parameters of verbs that are numbers of modules, or lists of them.
-MODULES = frozenset({"module", "lowered", "original", "children", "modules"})
+MODULES = frozenset({"module", "lowered", "original", "children", "modules", "model"})
 #: Parameters of verbs that are numbers of other things.
 NUMBERS = frozenset({"seed", "seeds", "count", "repeat", "threads", "rounds"})
 _COMPOSE = "conformance.toolchains.torchscript._compose"
@@ -25,24 +26,25 @@ _LOWER = "conformance.toolchains.torchscript._lower"
 
 def lines_of(scenario: Scenario, step: Step) -> list[str]:
     """The lines of a step."""
-    return _WRITERS.get(step.verb, _copied)(scenario, step)
+    return _WRITERS.get((scenario.toolchain, step.verb), copied)(scenario, step)
 
 
-def writes(verb: str) -> Callable[[Writer], Writer]:
-    """The decorated function writes down a verb."""
+def writes(verb: str, *toolchains: str) -> Callable[[Writer], Writer]:
+    """The decorated function writes down a verb of these toolchains."""
 
     def register(writer: Writer) -> Writer:
-        _WRITERS[verb] = writer
+        _WRITERS.update(((toolchain, verb), writer) for toolchain in toolchains or ("torchscript",))
         return writer
 
     return register
 
 
-def _copied(scenario: Scenario, step: Step) -> list[str]:
+def copied(scenario: Scenario, step: Step) -> list[str]:
     """Any verb: its own function, copied into the script, called with modules for their numbers."""
-    function = verb.named(step.verb)
+    kit = KITS[scenario.toolchain]
+    function = kit.verbs().named(step.verb)
     scenario.collection.add(function.__module__, function.__name__)
-    scenario.collection.add("conformance.reproducers._session", "Session", "session")
+    scenario.collection.add(kit.session, "Session", "session")
     defaults = {name: each.default for name, each in inspect.signature(function).parameters.items()}
     arguments = [
         f"{name}={_argument(scenario, step, name, value)}"
@@ -54,7 +56,7 @@ def _copied(scenario: Scenario, step: Step) -> list[str]:
         if not step.returned:
             return [call]
         name = scenario.hold(step, step.value, {"embed": "parent", "copy_deeply": "duplicate"}.get(step.verb, "made"))
-        return [f"{name} = {call}", *_told(scenario, "0")]
+        return [f"{name} = {call}", *told(scenario, "0")]
     return [f"this.answer({call})"] if scenario.tells_all else [call]
 
 
@@ -62,7 +64,8 @@ def _argument(scenario: Scenario, step: Step, name: str, value: Any) -> str:
     if name in MODULES:
         if isinstance(value, list):
             return f"[{', '.join(scenario.held(step, number).name for number in value)}]"
-        return scenario.held(step, value).name
+        held = scenario.held(step, value)
+        return held.whole or held.name
     if name == "artifact":
         return _fetched(scenario, value, step.arguments)
     return _expression(scenario, name, value)
@@ -86,12 +89,12 @@ def _fetched(scenario: Scenario, artifact: bytes, arguments: dict[str, Any]) -> 
     return f"fetch({scenario.load(artifact, arguments.get('runtime', 'lite'))!r})"
 
 
-def _told(scenario: Scenario, value: str) -> list[str]:
+def told(scenario: Scenario, value: str) -> list[str]:
     """The answer, where every answer is needed."""
     return [f"this.answer({value})"] if scenario.tells_all else []
 
 
-@writes("register")
+@writes("register", *KITS)
 def _register(scenario: Scenario, step: Step) -> list[str]:
     return ["load_backend()"] if step.machine.has_backend else ["pass  # no backend is loaded here"]
 
@@ -102,7 +105,7 @@ def _script(scenario: Scenario, step: Step) -> list[str]:
     call = f"torch.jit.script({scenario.model(case, step.arguments['seed'])})"
     if not step.returned:
         return [call]
-    return [f"{scenario.hold(step, step.value, 'scripted', case=case)} = {call}", *_told(scenario, "0")]
+    return [f"{scenario.hold(step, step.value, 'scripted', case=case)} = {call}", *told(scenario, "0")]
 
 
 @writes("lower")
@@ -113,7 +116,7 @@ def _lower(scenario: Scenario, step: Step) -> list[str]:
     call = scenario.lowering(original.name, spec)
     if not step.returned:
         return [call]
-    return [f"{scenario.hold(step, step.value, 'lowered', case=original.case)} = {call}", *_told(scenario, "0")]
+    return [f"{scenario.hold(step, step.value, 'lowered', case=original.case)} = {call}", *told(scenario, "0")]
 
 
 @writes("lower_badly")
@@ -160,7 +163,7 @@ def _lower_selectively(scenario: Scenario, step: Step) -> list[str]:
     plain, lowered = (
         scenario.hold(step, number, kind) for number, kind in zip(step.value, ("plain", "lowered"), strict=True)
     )
-    return [*lines, f"{plain}, {lowered} = original, {call}", *_told(scenario, "(0, 0)")]
+    return [*lines, f"{plain}, {lowered} = original, {call}", *told(scenario, "(0, 0)")]
 
 
 @writes("save")
@@ -198,7 +201,7 @@ def _stored(scenario: Scenario, step: Step, data: str, runtime: str) -> list[str
     if not step.returned:
         return [data]
     name = scenario.save(step.value, runtime)
-    return [f"store({name!r}, {data})", *_told(scenario, f"fetch({name!r})")]
+    return [f"store({name!r}, {data})", *told(scenario, f"fetch({name!r})")]
 
 
 @writes("load")
@@ -217,7 +220,7 @@ def _load(scenario: Scenario, step: Step) -> list[str]:
         return [*before, call]
     texts = "{name: text.decode() for name, text in texts.items()}" if wanted else "{}"
     name = scenario.hold(step, step.value[0], "loaded", runtime=runtime)
-    return [*before, f"{name} = {call}", *_told(scenario, f"(0, {texts})")]
+    return [*before, f"{name} = {call}", *told(scenario, f"(0, {texts})")]
 
 
 @writes("run")
@@ -246,7 +249,7 @@ def _disturb(scenario: Scenario, step: Step) -> list[str]:
     ]
 
 
-@writes("switch")
+@writes("switch", *KITS)
 def _switch(scenario: Scenario, step: Step) -> list[str]:
     lines = []
     for name, value in public_environment(step.arguments["environment"]).items():
@@ -268,7 +271,7 @@ def _load_copy_of_libraries(scenario: Scenario, step: Step) -> list[str]:
         "    copy = FOLDER / f'again_{Path(library).name}'",
         "    shutil.copyfile(library, copy)",
         "    torch.ops.load_library(str(copy))",
-        *_told(scenario, "len(libraries)"),
+        *told(scenario, "len(libraries)"),
     ]
 
 
@@ -280,13 +283,13 @@ def _claims_directly(scenario: Scenario, step: Step) -> list[str]:
 @writes("given_spec")
 def _given_spec(scenario: Scenario, step: Step) -> list[str]:
     case = scenario.held(step, step.arguments["module"]).case
-    return _told(scenario, f"encode({scenario.spec(case)})") or ["pass"]
+    return told(scenario, f"encode({scenario.spec(case)})") or ["pass"]
 
 
 @writes("preprocess_count")
 def _preprocess_count(scenario: Scenario, step: Step) -> list[str]:
     if step.returned and step.value is None:
-        return _told(scenario, "None") or ["pass"]
+        return told(scenario, "None") or ["pass"]
     scenario.needs_author = True
     return ["this.answer(author().preprocess_count())"]
 
@@ -294,22 +297,22 @@ def _preprocess_count(scenario: Scenario, step: Step) -> list[str]:
 @writes("received_spec")
 def _received_spec(scenario: Scenario, step: Step) -> list[str]:
     if step.returned and step.value is None:
-        return _told(scenario, "None") or ["pass"]
+        return told(scenario, "None") or ["pass"]
     scenario.needs_author = True
-    return _copied(scenario, step)
+    return copied(scenario, step)
 
 
-@writes("forget")
+@writes("forget", *KITS)
 def _forget(scenario: Scenario, step: Step) -> list[str]:
     return _let_go(scenario.let_go(step, step.arguments["module"]))
 
 
-@writes("release")
+@writes("release", *KITS)
 def _release(scenario: Scenario, step: Step) -> list[str]:
     return _let_go(scenario.let_go(step))
 
 
-@writes("leave")
+@writes("leave", *KITS)
 def _leave(scenario: Scenario, step: Step) -> list[str]:
     return _let_go(scenario.let_go(step))
 
@@ -320,4 +323,5 @@ def _let_go(names: list[str]) -> list[str]:
 
 def public_environment(environment: dict[str, str | None]) -> dict[str, str | None]:
     """The variables that say nothing of where things lie on this machine."""
-    return {name: value for name, value in environment.items() if without_paths(value) == value}
+    shown = {name: value for name, value in environment.items() if name != WITHOUT_MODULES}
+    return {name: value for name, value in shown.items() if without_paths(value) == value}

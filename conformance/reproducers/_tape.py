@@ -12,6 +12,7 @@ from typing import Any
 from conformance.errors import ConformanceFailure, DeviceDied, DeviceEnded, SubjectError
 from conformance.reproducers._runtime import Passed
 from conformance.values import encode
+from conformance.verdict import NotApplicable, NotExercised
 
 #: What each script has of its own: the verb of each step, in order.
 VERBS: dict[int, str] = {}
@@ -21,8 +22,10 @@ PROVIDED = frozenset({"VERBS", "PROVIDED"})
 class Tape:
     """The steps in their order. Asking beyond the last raises Passed: the clause failed there when it was recorded."""
 
-    def __init__(self, steps: dict[int, dict[str, Any]]) -> None:
+    def __init__(self, steps: dict[int, dict[str, Any]], encoded: tuple[str, ...] = ()) -> None:
         self._steps = steps
+        #: The verbs that reply with a list of all that the step answered, encoded; others with the one answer.
+        self._encoded = encoded
         self._next = 1
 
     def play(self, verb: str, phase: str) -> tuple[Any, str]:
@@ -43,7 +46,7 @@ class Tape:
         if "raised" in fact:
             raise SubjectError(phase=phase, stderr=fact["stderr"], **fact["raised"])
         answers = fact["answers"]
-        value = [encode(each) for each in answers] if verb == "run" else answers[0] if answers else None
+        value = [encode(each) for each in answers] if verb in self._encoded else answers[0] if answers else None
         return value, fact["stderr"]
 
     def hold(self, clause: Callable[[], None]) -> None:
@@ -54,6 +57,8 @@ class Tape:
             if self._next <= len(VERBS):
                 raise RuntimeError(f"the clause fails earlier, after step {self._next - 1}: {failure}") from failure
             raise
+        except (NotApplicable, NotExercised) as reason:
+            raise Passed(f"the clause has nothing to say here: {reason}") from None
 
 
 class Device:
@@ -63,10 +68,10 @@ class Device:
         self._tape = tape
         self.runtime = runtime
 
-    def call(self, verb: str, /, phase: str | None = None, **arguments: Any) -> Any:
+    def call(self, verb: str, /, phase: str | None = None, seconds: float | None = None, **arguments: Any) -> Any:
         """The reply to a verb."""
         value, said = self._tape.play(verb, phase or verb)
-        self.last_reply: Any = types.SimpleNamespace(warnings=(), stderr=said)
+        self.last_reply: Any = types.SimpleNamespace(warnings=(), stdout="", stderr=said)
         return value
 
     def release(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -64,10 +65,12 @@ class Discovery:
     def _reproduction(self, cases: list[str]) -> dict[str, Any]:
         """What a script without the harness has to know of the backend, and cannot ask it."""
         backend = self._open()
+        if isinstance(backend, DynamoBackend):
+            return _reproduction_by_name(backend)
         assert isinstance(backend, TorchScriptBackend)
         own, base = type(backend), TorchScriptBackend
         with Subject():
-            return {
+            return _NOTHING_TO_COMPILE_WITH | {
                 "libraries": [Path(path).name for path in backend.libraries],
                 "loads": own.load is not base.load,
                 "lowers": own.lower is not base.lower,
@@ -103,6 +106,32 @@ class Discovery:
             if isinstance(backend, DynamoBackend):
                 _expect_known_to_dynamo(backend.name)
         return names
+
+
+#: What ``torch.compile`` would be given.
+_NOTHING_TO_COMPILE_WITH: dict[str, Any] = {"options": {}, "mode": None, "runtime": ()}
+
+
+def _reproduction_by_name(backend: DynamoBackend) -> dict[str, Any]:
+    """The same of a backend of ``torch.compile``, which PyTorch finds by its name unless its class does more."""
+    with Subject():
+        return {
+            "libraries": [],
+            "loads": type(backend).load is not DynamoBackend.load,
+            "lowers": False,
+            "specs": {},
+            "options": _written_down(dict(backend.options)),
+            "mode": backend.mode,
+            "runtime": list(backend.runtime),
+        }
+
+
+def _written_down(options: dict[str, Any]) -> dict[str, Any] | None:
+    """Options that are the same when they are read from their text; None for others."""
+    try:
+        return options if ast.literal_eval(repr(options)) == options else None
+    except (ValueError, SyntaxError):
+        return None
 
 
 def open_session(subject: dict[str, Any] | None) -> Discovery:

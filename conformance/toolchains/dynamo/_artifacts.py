@@ -15,13 +15,13 @@ import torch._dynamo
 from conformance.cases import case_named
 from conformance.toolchains import Subject
 from conformance.toolchains.dynamo._inspect import compiler_at_work, executed
-from conformance.toolchains.dynamo._lower import Marks, observe
+from conformance.toolchains.dynamo._lower import Marked, observe
 from conformance.toolchains.dynamo._session import Model, Session, verb
 from conformance.values import decode
 
 
 @verb
-def export(session: Session, model: int, inputs: bytes, marks: Marks = ()) -> bytes:
+def export(session: Session, model: int, inputs: bytes, marks: Marked = ()) -> bytes:
     """``torch.export`` a model for such inputs, and save the program; the marked dimensions may have any size."""
     module = session.get(model).module
     arguments = decode(inputs)
@@ -31,7 +31,7 @@ def export(session: Session, model: int, inputs: bytes, marks: Marks = ()) -> by
     return saved.getvalue()
 
 
-def _dynamic(arguments: Sequence[Any], marks: Marks) -> Any:
+def _dynamic(arguments: Sequence[Any], marks: Marked) -> Any:
     """The marks as ``torch.export.export`` takes them; None where there is none."""
     if not marks:
         return None

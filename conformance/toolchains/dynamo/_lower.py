@@ -14,7 +14,7 @@ from conformance.toolchains.dynamo._session import Model, Session, verb
 from conformance.values import decode, encode, tensors_in
 
 #: Pairs (argument, dimension) that are marked dynamic.
-Marks = Sequence[Sequence[int]]
+Marked = Sequence[Sequence[int]]
 
 
 @verb
@@ -31,7 +31,7 @@ def samples(session: Session, case: str, seed: int) -> list[dict[str, Any]]:
     return calls
 
 
-def observe(function: Callable[..., Any], inputs: bytes, arranged: str = "", marks: Marks = ()) -> dict[str, Any]:
+def observe(function: Callable[..., Any], inputs: bytes, arranged: str = "", marks: Marked = ()) -> dict[str, Any]:
     """Call a function with fresh copies of encoded ``inputs``: what it returned and left its arguments as, encoded
     together so that shared memory shows, and which tensors among the arguments it has written to."""
     arguments = arrange(decode(inputs), arranged, marks)
@@ -41,7 +41,7 @@ def observe(function: Callable[..., Any], inputs: bytes, arranged: str = "", mar
     return {"result": encode((result, arguments)), "written": written}
 
 
-def arrange(arguments: tuple[Any, ...], arranged: str, marks: Marks) -> tuple[Any, ...]:
+def arrange(arguments: tuple[Any, ...], arranged: str, marks: Marked) -> tuple[Any, ...]:
     """Arguments as a caller may have them: "tied" (the second is the first), "overlapping" (both are parts of the
     first, one row apart), "derived" (results of a computation that wants gradients); with dimensions marked dynamic."""
     first, *others = arguments
@@ -83,7 +83,7 @@ def compile(session: Session, model: int, by_name: bool = False, dynamic: bool |
 
 
 @verb
-def lower(session: Session, model: int, inputs: bytes, arranged: str = "", marks: Marks = ()) -> None:
+def lower(session: Session, model: int, inputs: bytes, arranged: str = "", marks: Marked = ()) -> None:
     """Call a compiled model up to where its first compiled code would run, and no further."""
     compiled = session.get(model)
     arguments = arrange(decode(inputs), arranged, marks)
@@ -99,7 +99,7 @@ def run(
     repeat: int = 1,
     stance: str = "default",
     arranged: str = "",
-    marks: Marks = (),
+    marks: Marked = (),
 ) -> list[dict[str, Any]]:
     """Call a model, compiled or not, and observe it, ``repeat`` times."""
     function = session.get(model).function
@@ -108,7 +108,7 @@ def run(
 
 
 @verb
-def gradients(session: Session, model: int, inputs: bytes, marks: Marks = ()) -> bytes:
+def gradients(session: Session, model: int, inputs: bytes, marks: Marked = ()) -> bytes:
     """Call a model with inputs that require grad, and go back from its result: ``(result, gradients)``, encoded."""
     function = session.get(model).function
     with Subject():

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from conformance.backend import DynamoBackend
-from conformance.toolchains.dynamo.watch import Watch
+from conformance.toolchains.dynamo.watch import Watch, watching
 from conformance.toolchains.session import ObjectSession, Verbs
 
 verb = Verbs()
@@ -49,11 +49,4 @@ class Session(ObjectSession[DynamoBackend]):
 
     def watch_with(self, options: dict[str, Any] | None, mode: str | None) -> Watch:
         """The same with these options and this mode in place of its own."""
-        import torch
-
-        name = self.backend_name
-        if name == "inductor":
-            inner: Any = torch._TorchCompileInductorWrapper(mode, options, None)
-        else:
-            inner = torch._TorchCompileWrapper(name, mode, options, None)
-        return Watch(name, inner)
+        return watching(self.backend_name, options, mode)

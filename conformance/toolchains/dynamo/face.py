@@ -111,6 +111,13 @@ class DynamoDevice(ModesDevice):
             model = self.build(model)
         return Model(self.call("compile", phase="lower", model=model.number, by_name=by_name, dynamic=dynamic))
 
+    def compile_with(
+        self, case: PreparedCase, *, options: dict[str, Any] | None = None, mode: str | None = None
+    ) -> Model:
+        """Hand a case's model to torch.compile with these options and this mode, in place of the author's."""
+        model = self.call("build", case=case.name, seed=case.seed)
+        return Model(self.call("compile_with", phase="lower", model=model, options=options, mode=mode))
+
     def lower(
         self,
         model: Model | PreparedCase,

@@ -10,7 +10,7 @@ from conformance.toolchains.cell import CellDevice
 from conformance.values import decode, encode
 
 if TYPE_CHECKING:
-    from conformance.toolchains.dynamo.face import Model, PreparedCase
+    from conformance.toolchains.dynamo.face import Model
 
 #: What a process and a thread have for everybody in them: name → value, as text.
 Surroundings = dict[str, str]
@@ -81,15 +81,6 @@ class ModesDevice(CellDevice):
         wanted = _all_of(inputs) if differentiable else []
         row = self.call("run_under", phase="run", guard=guard, model=model.number, inputs=encode(inputs), wanted=wanted)
         return decode(row["result"]), row["requires_grad"]
-
-    def compile_with(
-        self, case: PreparedCase, *, options: dict[str, Any] | None = None, mode: str | None = None
-    ) -> Model:
-        """Hand a case's model to torch.compile with these options and this mode, in place of the author's."""
-        from conformance.toolchains.dynamo.face import Model
-
-        model = self.call("build", case=case.name, seed=case.seed)
-        return Model(self.call("compile_with", phase="lower", model=model, options=options, mode=mode))
 
     @property
     def said(self) -> str:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import torch
 from torch._dynamo.source import ConstantSource
 from torch._guards import TracingContext, detect_fake_mode
 
@@ -72,6 +73,13 @@ class Watch:
             self.malformed.append(f"compiled code returned {type(result).__name__} instead of a tuple of {outputs}")
         elif len(result) != outputs:
             self.malformed.append(f"compiled code returned {len(result)} values, where the graph has {outputs}")
+
+
+def watching(name: str, options: dict[str, Any] | None, mode: str | None) -> Watch:
+    """A watch over the backend of that name, with options and a mode, as ``torch.compile`` would call it."""
+    if name == "inductor":
+        return Watch(name, torch._TorchCompileInductorWrapper(mode, options, None))
+    return Watch(name, torch._TorchCompileWrapper(name, mode, options, None))
 
 
 class _Surroundings:
