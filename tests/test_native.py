@@ -211,7 +211,8 @@ def test_a_backend_without_a_library_is_not_exercised(project: Project) -> None:
 def test_an_unknown_target_is_explained(project: Project) -> None:
     run = project.run("--backend=reference", "--conformance-target=moon")
     assert run.exit_code == 4
-    assert "--conformance-target 'moon' is no target. There is: 'local', " in run.output
+    assert "--conformance-target 'moon' is no target (expected one of ssh, " in run.output
+    assert ", found none). There is: 'local', " in run.output
 
 
 def test_messages_survive_as_torch_writes_them() -> None:

@@ -133,9 +133,11 @@ c10::IValue Session::release(const Arguments&) {
 
 c10::IValue Session::load(const Arguments& arguments) {
   ExtraFiles extra_files;
-  if (const auto wanted = arguments["extra_files"]; !wanted.isNone()) {
-    for (const c10::IValue& name : wanted.toList()) {
-      extra_files.emplace(name.toStringRef(), "");
+  std::vector<std::string> wanted;
+  if (const auto names = arguments["extra_files"]; !names.isNone()) {
+    for (const c10::IValue& name : names.toList()) {
+      wanted.push_back(name.toStringRef());
+      extra_files.emplace(wanted.back(), "");
     }
   }
   const auto artifact = arguments.bytes("artifact");
@@ -148,8 +150,8 @@ c10::IValue Session::load(const Arguments& arguments) {
     return keep(load_from_bytes(artifact, runtime, extra_files));
   });
   auto texts = new_dict();
-  for (const auto& [name, text] : extra_files) {
-    texts.insert(name, text);
+  for (const auto& name : wanted) { // as they were asked for, and not as the map has them
+    texts.insert(name, extra_files.at(name));
   }
   return c10::ivalue::Tuple::create(number, texts);
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "texts.h"
+
 #include <c10/util/Exception.h>
 #include <torch/csrc/jit/runtime/jit_exception.h>
 
@@ -18,7 +20,7 @@ struct Raised {
   std::string text;
 };
 
-inline Raised described(const std::exception_ptr& error) {
+inline Raised as_thrown(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const torch::jit::JITException& raised) {
@@ -44,6 +46,12 @@ inline Raised described(const std::exception_ptr& error) {
   } catch (...) {
     return {"unknown", {}, "something was thrown that is no std::exception"};
   }
+}
+
+inline Raised described(const std::exception_ptr& error) {
+  auto raised = as_thrown(error);
+  raised.text = legible(raised.text);
+  return raised;
 }
 
 // Do what is the subject's work: whatever leaves it is charged to the subject, and everything else to the harness.
