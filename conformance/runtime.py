@@ -7,12 +7,12 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from conformance import features
 from conformance.availability import EITHER
 from conformance.bench import Record
 from conformance.comparison import assert_close
 from conformance.compiled import is_clean_refusal
 from conformance.errors import ConformanceFailure, SubjectError
+from conformance.features import delegation, packages
 from conformance.toolchains.dynamo.face import DynamoDevice, PreparedCase
 from conformance.verdict import NotApplicable, NotExercised
 
@@ -115,10 +115,10 @@ class Shipment:
         """Export the case's model on a host, and package it. That a backend which declares packages makes none is
         charged by the clauses about them: nothing of it comes to a target."""
         inputs, missing, package = case.call.inputs, backend.missing_features, None
-        if features.packages.name not in missing:
+        if packages.name not in missing:
             with contextlib.suppress(SubjectError):
                 package = host.package(case, inputs)
-        delegates = features.delegation.name not in missing
+        delegates = delegation.name not in missing
         operators = bare.operators_run(bare.build(case), inputs) if delegates else []
         return cls(case, host.export(case, inputs), package, operators)
 

@@ -178,12 +178,13 @@ def _load_package(scenario: Scenario, step: Step) -> list[str]:
 
 
 @writes("run_package", "dynamo")
+@writes("operators_run_by_package", "dynamo")
 def _run_package(scenario: Scenario, step: Step) -> list[str]:
     scenario.collection.add("conformance.reproducers._dynamo_session", "Session", "session")
-    scenario.collection.add(_ARTIFACTS, "run_package")
+    scenario.collection.add(_ARTIFACTS, step.verb)
     package, model = (scenario.held(step, step.arguments[name]) for name in ("package", "model"))
     inputs = f"encode(given({scenario.value(step.arguments['inputs'], 'inputs')!r}))"
-    call = f"run_package(session, package={package.name}, model={model.whole}, inputs={inputs})"
+    call = f"{step.verb}(session, package={package.name}, model={model.whole}, inputs={inputs})"
     return [f"this.answer({call})" if scenario.tells_all else call]
 
 
