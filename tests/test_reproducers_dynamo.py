@@ -38,7 +38,10 @@ TORCHS_OWN = {
     "relu_compile_error_TESTING_ONLY": ("test_by_name and chain", "raised torch._dynamo.exc.BackendCompilerFailed"),
     "relu_runtime_error_TESTING_ONLY": ("test_outputs and not kept and size_one", "raised AssertionError"),
     "relu_accuracy_error_TESTING_ONLY": ("test_outputs and not kept and chain", "Mismatched elements: 12 / 12"),
-    "non_leaf_compile_error_TESTING_ONLY": ("test_non_leaf_inputs and dynamo_lowering and chain", "NonLeafError"),
+    "non_leaf_compile_error_TESTING_ONLY": (
+        "test_non_leaf_inputs and dynamo_lowering and chain",
+        "TestingOnlyCompileError",
+    ),
 }
 #: Saboteurs, a clause that catches each, and what its script says.
 SABOTAGED = {
@@ -137,6 +140,13 @@ def test_a_backend_that_pytorch_does_not_know_is_asked_for(torchs_own: Run) -> N
     assert "torch.compile knows no backend 'nowhere'" in told.output
     assert "--backend NAME" in told.output
     assert "Traceback" not in told.output
+
+
+def test_an_import_that_fails_is_no_failure_of_the_backend(torchs_own: Run, tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise ImportError('there is no torch here')")
+    told = run_script(first_script(torchs_own, "relu_accuracy_error_TESTING_ONLY"), site=tmp_path)
+    assert told.exit_code == 2, told.output
+    assert "there is no torch here" in told.output
 
 
 # An entry point of PyTorch, which knows nothing of the harness.
@@ -253,10 +263,12 @@ def _define(text: str, name: str) -> None:
     module: Any = types.ModuleType(name)
     module.__file__ = __file__
     sys.modules[name] = module  # where dataclasses look
+    hook = sys.excepthook
     try:
         exec(compile(text, name, "exec"), module.__dict__)
     finally:
         del sys.modules[name]
+        sys.excepthook = hook
 
 
 def test_the_models_that_verbs_take_are_known() -> None:

@@ -88,7 +88,8 @@ def _run(scenario: Scenario, step: Step) -> list[str]:
     if scenario.tells_all:
         scenario.collection.add(_LOWER, "observe")
         given = [f"encode(given({scenario.value(step.arguments['inputs'], 'inputs')!r}))", *_how(step)]
-        lines = [f"this.answer([observe({held.name}, {', '.join(given)}) for _ in range({repeat})])"]
+        often = f" for _ in range({repeat})" if repeat != 1 else ""
+        lines = [f"this.answer([observe({held.name}, {', '.join(given)}){often}])"]
     else:
         lines = [f"this.answer({held.name}({_arguments(scenario, step)}))"]
         if repeat != 1:

@@ -30,6 +30,16 @@ from conformance.verdict import Outcome
 _STAGE = "conformance.reproducers._stage"
 _RUNTIME = "conformance.reproducers._runtime"
 _PROVIDED = {*_stage.PROVIDED, *_tape.PROVIDED, "OPTIONS", "MODE", "RUNTIME", "case_named"}
+#: Stands before the first import that can fail.
+_GUARD = '''
+def cannot_be_tried(kind: Any, error: BaseException, trace: Any) -> None:
+    """Python's own exit code for an error is that of a failure which is there; an import that fails shows none."""
+    traceback.print_exception(error)
+    os._exit(2)
+
+
+sys.excepthook = cannot_be_tried
+'''
 #: Larger ones are not written: nobody attaches them to an issue.
 _MOST_BYTES = 64 * 2**20
 
@@ -131,8 +141,10 @@ def _assembled(
     ]
     body = "\n\n\n".join(part for part in parts if part)
     docstring = _docstring(facts, outcome, scenario)
-    imports = _used_imports(scenario.collection.imports, body)
-    return f"{MARK}\n{docstring}\n\nfrom __future__ import annotations\n\n{imports}\n\n\n{body}\n"
+    standard, others = _used_imports(scenario.collection.imports, body)
+    return (
+        f"{MARK}\n{docstring}\n\nfrom __future__ import annotations\n\n{standard}\n\n{_GUARD}\n\n{others}\n\n\n{body}\n"
+    )
 
 
 def _in_double_quotes(text: str) -> str:
@@ -283,13 +295,13 @@ def _hanging(name: str, text: str) -> list[str]:
 _BASIC_IMPORTS = ("import gc", "import io", "import os", "import types", "import torch", "from typing import Any")
 
 
-def _used_imports(imports: set[str], body: str) -> str:
-    """The imports whose names the body uses, sorted as people do."""
+def _used_imports(imports: set[str], body: str) -> tuple[str, str]:
+    """The imports whose names the body uses, sorted as people do: of the standard library, and others."""
     used = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
     kept = [statement for statement in {*imports, *_BASIC_IMPORTS} if _bound_by(statement) in used]
     standard = [each for each in kept if "torch" not in each]
     others = [each for each in kept if "torch" in each]
-    return "\n\n".join("\n".join(_sorted(each)) for each in (standard, others) if each)
+    return "\n".join(_sorted(standard)), "\n".join(_sorted(others))
 
 
 @functools.cache
