@@ -83,7 +83,9 @@ def cells_of(clause: Clause, description: Description, operators: Sequence[str] 
     if clause.speaks_of == "unsupported":
         cases = [case for case in cases if description.lacks(case.features)]
         if not cases:
-            nothing = "the backend declares no feature missing, so there is nothing that it must refuse"
+            nothing = (
+                "no model needs a feature that the backend declares missing, so there is nothing that it must refuse"
+            )
             return [_cell(clause, description, None, clause.runtimes[0], Availability.FULL, None, nothing)]
     return [
         _cell(clause, description, case, runtime, host, target)

@@ -94,15 +94,20 @@ def test_at_lowering_time(host, case):
 
 
 @clause("compile.first-call", source=SOURCE, level=Level.CORE, toolchain=DYNAMO, cases=("chain", "matmul"))
-def test_first_call(host, case):
-    """The first call of compiled code does no more than a later one, but for what any first call warms up: it enters at
-    most five thousand Python functions more, and takes at most a quarter of a second longer."""
-    lowered = host.lower(case)
-    first, *later = host.effort(lowered, case.call.inputs, calls=6)
-    for what, allowed in (("functions", 5000), ("seconds", 0.25)):
-        steady = statistics.median(each[what] for each in later[-3:])
-        more = first[what] - steady
-        check(more <= allowed, f"the first call takes {more:g} {what} more than a later one ({steady:g} {what})")
+def test_first_call(host, bare, case, other_case):
+    """The first call of compiled code does no more than a later one, once other code has run in the process and what is
+    warmed up once is warm: it enters at most five thousand Python functions more, and takes at most eight times the
+    time more that it takes Dynamo alone."""
+    before = other_case("graph_break")
+    more = {}
+    for device in (host, bare):
+        device.run(device.lower(before), before.call.inputs)
+        first, *later = device.effort(device.lower(case), case.call.inputs, calls=6)
+        steady = {what: statistics.median(each[what] for each in later[-3:]) for what in first}
+        more[device] = {what: first[what] - steady[what] for what in first}
+    for what, allowed in (("functions", 5000), ("seconds", max(0.008, 8 * more[bare]["seconds"]))):
+        found = more[host][what]
+        check(found <= allowed, f"the first call takes {found:g} {what} more than a later one (allowed: {allowed:g})")
 
 
 @clause("compile.parameters", source=SOURCE, level=Level.CORE, toolchain=DYNAMO, cases=("parameters", "network"))

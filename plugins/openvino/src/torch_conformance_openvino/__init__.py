@@ -16,18 +16,25 @@ from conformance import DynamoBackend, Features, features
 PRECISE: dict[str, Any] = {"config": {"INFERENCE_PRECISION_HINT": "f32"}}
 
 
+#: The documentation says nothing of ``aot_compile``; PyTorch saves no function that is not a SerializableCallable.
+NO_PACKAGES = "compiled code is a plain function, which PyTorch cannot save"
+
+
 class OpenVINO(DynamoBackend):
     """The default: the graph is captured without AOT Autograd."""
 
     name = "openvino"
     options = MappingProxyType(PRECISE)
-    features = Features.all().without(
-        features.training, "the documentation of torch.compile: 'aot_autograd' is needed to finetune models"
+    features = (
+        Features.all()
+        .without(features.training, "the documentation of torch.compile: 'aot_autograd' is needed to finetune models")
+        .without(features.packages, NO_PACKAGES)
     )
 
 
 class OpenVINOWithAOTAutograd(DynamoBackend):
-    """With the option that the documentation recommends for dynamic shapes and for training; nothing is missing."""
+    """With the option that the documentation recommends for dynamic shapes and for training."""
 
     name = "openvino"
     options = MappingProxyType({"aot_autograd": True, **PRECISE})
+    features = Features.all().without(features.packages, NO_PACKAGES)
