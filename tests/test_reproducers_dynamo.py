@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import re
 import subprocess
 import sys
@@ -272,14 +273,12 @@ def _define(text: str, name: str) -> None:
 
 
 def test_the_models_that_verbs_take_are_known() -> None:
-    import inspect
-
     for name in KITS["dynamo"].verbs().names():
         if _module_of(name).endswith("._operators"):
             continue
         for parameter in list(inspect.signature(KITS["dynamo"].verbs().named(name)).parameters.values())[1:]:
             if "int" in re.split(r"\W+", str(parameter.annotation)) and name != "run_package":
-                assert parameter.name in MODULES | NUMBERS | {"calls", "sizes"}, f"{name}({parameter.name})"
+                assert parameter.name in MODULES | NUMBERS | {"calls", "sizes", "often"}, f"{name}({parameter.name})"
 
 
 @pytest.mark.parametrize("clause", ["package.ready"])
