@@ -106,7 +106,7 @@ def main() -> None:
     parser.add_argument("saboteurs", nargs="*")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--all-clauses", action="store_true")
-    parser.add_argument("--stand-in", action="store_true", help="run each script with the reference backend as well")
+    parser.add_argument("--stand-in", action="store_true", help="run each script with a conforming backend as well")
     parser.add_argument("--toolchain", default="", help="only the saboteurs of this one")
     options = parser.parse_intermixed_args()
     ignore_missing_numpy()

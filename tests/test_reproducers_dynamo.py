@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import re
 import subprocess
 import sys
@@ -48,8 +49,8 @@ SABOTAGED = {
     "dynamo_crashes_lowering": ("test_outputs and not kept and chain", "(lower) was killed by SIG"),
     "dynamo_gives_up_quietly": ("test_outputs and not kept and chain", "PyTorch ran"),
     "dynamo_writes_unseen": ("test_mutation and lowering and writes_input", "which arguments have a new _version"),
-    "dynamo_keeps_guards_to_itself": ("test_made_while_lowering", "differ"),
-    "dynamo_misses_runtime_late": ("test_absent", "the error names neither"),
+    "dynamo_keeps_guards_to_itself": ("test_made_while_lowering", "(run) raised RuntimeError: The size of tensor a"),
+    "dynamo_misses_runtime_late": ("test_absent", "(run) raised RuntimeError: dynamo_misses_runtime_late"),
     "dynamo_shares_programs": ("test_exported_twice and parameters", "elements"),
     "dynamo_leaves_compiler_behind": ("test_exit and dynamo_lowering", "left another"),
 }
@@ -181,7 +182,7 @@ def test_failures_of_every_kind_show_again(sabotaged: Run) -> None:
 
 
 def test_failures_that_the_clause_judges_are_gone_with_eager(sabotaged: Run) -> None:
-    chosen = ("dynamo_gives_up_quietly", "dynamo_misses_runtime_late")
+    chosen = ("dynamo_gives_up_quietly", "dynamo_writes_unseen")
     for told in told_by([first_script(sabotaged, name) for name in chosen], "--backend=eager"):
         assert told.exit_code == 0, told.output
 
@@ -272,14 +273,12 @@ def _define(text: str, name: str) -> None:
 
 
 def test_the_models_that_verbs_take_are_known() -> None:
-    import inspect
-
     for name in KITS["dynamo"].verbs().names():
         if _module_of(name).endswith("._operators"):
             continue
         for parameter in list(inspect.signature(KITS["dynamo"].verbs().named(name)).parameters.values())[1:]:
             if "int" in re.split(r"\W+", str(parameter.annotation)) and name != "run_package":
-                assert parameter.name in MODULES | NUMBERS | {"calls", "sizes"}, f"{name}({parameter.name})"
+                assert parameter.name in MODULES | NUMBERS | {"calls", "sizes", "often"}, f"{name}({parameter.name})"
 
 
 @pytest.mark.parametrize("clause", ["package.ready"])
