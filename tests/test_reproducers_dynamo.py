@@ -17,7 +17,7 @@ import pytest
 from conftest import Project, Run
 from test_reproducers import Told, failing_rows, run_script, scripts_of, without_harness  # noqa: F401  (a fixture)
 
-from conformance.bench import Bench, Workshop
+from conformance.bench import Bench
 from conformance.catalogue import Description
 from conformance.contract import shipped_clauses, suite_function
 from conformance.devices import Limits as DeviceLimits
@@ -33,6 +33,7 @@ from conformance.reproducers._toolchains import KITS
 from conformance.selection import select
 from conformance.toolchains.discovery import _written_down
 from conformance.verdict import Outcome, Verdict
+from conformance.workshop import Workshop
 
 #: PyTorch's own broken backends, a clause in which each fails, and what its script says.
 TORCHS_OWN = {
@@ -73,6 +74,7 @@ CLAUSES = (
     "guards.unbacked-sizes",
     "guards.made-while-lowering",
     "runtime.absent",
+    "runtime.target",
     "modes.seeds",
     "training.steps",
     "compile.original-untouched",
@@ -277,7 +279,7 @@ def test_the_models_that_verbs_take_are_known() -> None:
         if _module_of(name).endswith("._operators"):
             continue
         for parameter in list(inspect.signature(KITS["dynamo"].verbs().named(name)).parameters.values())[1:]:
-            if "int" in re.split(r"\W+", str(parameter.annotation)) and name != "run_package":
+            if "int" in re.split(r"\W+", str(parameter.annotation)) and "package" not in name:
                 assert parameter.name in MODULES | NUMBERS | {"calls", "sizes", "often"}, f"{name}({parameter.name})"
 
 

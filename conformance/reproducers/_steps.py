@@ -19,7 +19,7 @@ _WRITERS: dict[tuple[str, str], Writer] = {}
 #: Parameters of verbs that are numbers of modules, or lists of them.
 MODULES = frozenset({"module", "lowered", "original", "children", "modules", "model"})
 #: Parameters of verbs that are numbers of other things.
-NUMBERS = frozenset({"seed", "seeds", "count", "repeat", "threads", "rounds"})
+NUMBERS = frozenset({"seed", "seeds", "count", "repeat", "threads", "rounds", "often"})
 _COMPOSE = "conformance.toolchains.torchscript._compose"
 _LOWER = "conformance.toolchains.torchscript._lower"
 
