@@ -10,6 +10,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import multiprocessing
+import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -188,11 +190,20 @@ _workshops: dict[str, Workshop] = {}
 
 
 def _start(seed: int) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     ignore_missing_numpy()
     pool = ZygotePool(LIMITS)
     native = NativePool(pool)
     for target in TARGETS:
         _workshops[target] = Workshop(pool, seed, {}, targets=target_pool(target, pool, native), native=native)
+
+
+def _end_with_parent() -> None:
+    """A self-test that is killed leaves no worker behind that waits for tasks; the zygotes end with the worker."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+    os._exit(1)
 
 
 def _try_saboteur(saboteur: KnownSaboteur) -> list[Found | Passed]:

@@ -33,7 +33,7 @@ DESCRIPTORS = ("connection", "stdout", "stderr", "stack")
 
 
 def main(control_descriptor: int) -> None:
-    """Answer fork requests until the other end closes."""
+    """Answer fork requests until the other end closes, which a killed run does too; then end what is still at work."""
     control = socket.socket(fileno=control_descriptor)
     lines = _Lines(control)
     (hello, _) = lines.read() or ({}, [])
@@ -58,6 +58,7 @@ def main(control_descriptor: int) -> None:
         if control.fileno() in readable:
             request = lines.read()
             if request is None:
+                _kill_all()
                 return
             spare.become_device(*request)
             _tell(control, {"forked": spare.pid})
@@ -175,6 +176,16 @@ def _reap(control: socket.socket, devices: set[int]) -> None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(child, signal.SIGKILL)
             _tell(control, {"exited": pid, "status": os.waitstatus_to_exitcode(status), "left": len(left)})
+
+
+def _kill_all() -> None:
+    """End every device, and whatever becomes a child of this process when its parent ends."""
+    while children := _children():
+        for child in children:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(-1, 0)
 
 
 def _children() -> list[int]:
