@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +57,33 @@ def test_an_escape_fails_the_self_test(document: dict[str, Any]) -> None:
     assert not succeeded({**document, "unproven": ["lowering.outputs"]})
     failing = [{"control": "reference", "cell": "c", "verdict": "FAIL", "message": "m"}]
     assert not succeeded({**document, "controls": [{**document["controls"][0], "failing": failing}]})
+
+
+def test_a_self_test_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
+    mark = f"mark-{os.getpid()}"
+    command = [sys.executable, "-m", "conformance.cli", "selftest", "-n", "2"]
+    running = subprocess.Popen(
+        command, cwd=tmp_path, env={**os.environ, "CONFORMANCE_TEST_MARK": mark}, stdout=subprocess.PIPE, text=True
+    )
+    assert running.stdout is not None
+    assert running.stdout.readline()  # progress: the workers are there
+    assert len(_marked(mark)) > 2
+    running.kill()
+    running.communicate(timeout=60)
+    deadline = time.monotonic() + 60
+    while _marked(mark) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert not _marked(mark)
+
+
+def _marked(mark: str) -> list[int]:
+    """The processes that have the mark in their environment."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has just ended
+            if f"CONFORMANCE_TEST_MARK={mark}".encode() in (folder / "environ").read_bytes():
+                found.append(int(folder.name))
+    return found
 
 
 def test_bad_input_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
