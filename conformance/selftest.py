@@ -73,9 +73,12 @@ class Passed:
 
 
 class Selftest:
-    """One run. Raises SelectionError when the saboteurs or a control cannot be had."""
+    """One run. Raises SelectionError when the saboteurs or a control cannot be had.
 
-    def __init__(self, seed: int, workers: int, names: Sequence[str] = ()) -> None:
+    With ``names`` only these saboteurs are tried, and no control; without ``controls`` all saboteurs alone.
+    """
+
+    def __init__(self, seed: int, workers: int, names: Sequence[str] = (), *, controls: bool = True) -> None:
         self.seed = seed
         self.workers = workers
         self.clauses = shipped_clauses()
@@ -91,7 +94,8 @@ class Selftest:
                 )
             self.saboteurs = [each for each in saboteurs if not names or each.source.name in names]
             self._check_saboteurs()
-            self.controls = [] if names else [_description(each) for each in select(list(CONTROLS), None, pool)]
+            asked = list(CONTROLS) if controls and not names else []
+            self.controls = [_description(each) for each in select(asked, None, pool)] if asked else []
         finally:
             pool.close()
 

@@ -342,7 +342,7 @@ def test_a_corrupt_file_is_explained(text: str, complaint: str) -> None:
 
 # Runs
 
-SELECTION = ("--backend=backend_with_compiler_demo", "-k", "test_deepcopy or test_selective_errors")
+SELECTION = ("--backend=test_backend", "-k", "(test_deepcopy and not parameters) or test_selective_errors")
 DEEPCOPY = "composition.deepcopy[add-full-yes/yes]"
 
 
@@ -357,17 +357,17 @@ def updated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Run]:
 def test_a_run_writes_what_the_next_one_excuses(updated: tuple[Project, Run]) -> None:
     project, run = updated
     assert run.exit_code == 1, run.output  # it was judged by the file as it was
-    assert run.verdicts("backend_with_compiler_demo")[DEEPCOPY] == ("FAIL", "run")
+    assert run.verdicts("test_backend")[DEEPCOPY] == ("FAIL", "run")
     assert "added: clause 'composition.deepcopy'" in run.output
     text = (project.folder / "known.toml").read_text()
-    project.write("known.toml", text.replace("TODO: say why.", "It adds one element only."))
+    project.write("known.toml", text.replace("TODO: say why.", "It takes one argument only."))
     then = project.run(*SELECTION, "--conformance-expectations=known.toml", "-v")
     assert then.exit_code == 0, then.output
-    assert then.verdicts("backend_with_compiler_demo")[DEEPCOPY] == ("XFAIL", "run")
-    assert "XFAIL (It adds one element only." in then.output
+    assert then.verdicts("test_backend")[DEEPCOPY] == ("XFAIL", "run")
+    assert "XFAIL (It takes one argument only." in then.output
     assert "Known failures" in then.output
-    assert "It adds one element only" in (
-        then.folder / "conformance-report/backend_with_compiler_demo/report.md"
+    assert "It takes one argument only" in (
+        then.folder / "conformance-report/test_backend/report.md"
     ).read_text().replace("\n", " ")
 
 
@@ -385,11 +385,11 @@ def test_expectations_do_not_rot(project: Project) -> None:
     run = project.run(*options, "--conformance-strict-expectations=none", "-v")
     said = [
         *("WARNING: an expectation expired on 2026-01-01: entry 3", "WARNING: an expectation matches no cell"),
-        "expectation skipped for backend_with_compiler_demo: entry 5",
+        "expectation skipped for test_backend: entry 5",
     ]
     assert [line for line in said if line not in run.output] == []
     assert "entry 6" not in run.output  # merely deselected
-    verdicts = run.report("backend_with_compiler_demo")["summary"]["verdicts"]
+    verdicts = run.report("test_backend")["summary"]["verdicts"]
     assert {"XPASS", "XFAIL", "XFAIL_MISMATCH"} <= set(verdicts)
     assert run.exit_code == 0
     strict = project.run(*options, "-o", "conformance_strict_expectations=expired")

@@ -56,7 +56,7 @@ def spin(method: str) -> str:
 def test_the_run_ends_by_itself(project: Project, body: str, verdict: str, phase: str, message: str) -> None:
     project.install("broken", plugin(body))
     selection = "test_several or test_repeatable or test_bad_spec or test_ways"
-    run = project.run("--backend=broken", "-k", selection, "--conformance-timeout=2")
+    run = project.run("--backend=broken", "-k", selection, "--conformance-timeout=2", "--conformance-reproducers=0")
     report = run.report("broken")
     rows = {row["id"]: row for row in report["cells"]}
     assert run.exit_code == 1, run.output

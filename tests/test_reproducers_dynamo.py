@@ -162,7 +162,7 @@ def test_an_entry_point_is_enough(project: Project, without_harness: Path, tmp_p
     missing = run_script(script, site=without_harness)
     assert missing.exit_code == 2
     assert "install registered_doubles" in missing.output
-    for file in without_harness.iterdir():
+    for file in without_harness.glob("*.py"):
         (project.site / file.name).write_bytes(file.read_bytes())
     told = run_script(script, site=project.site)
     assert told.exit_code == 1, told.output
@@ -176,6 +176,7 @@ def sabotaged(shared_run: Callable[..., Run]) -> Run:
     return shared_run(*choosing(SABOTAGED), "-n", "2")
 
 
+@pytest.mark.slow
 def test_failures_of_every_kind_show_again(sabotaged: Run) -> None:
     scripts = [first_script(sabotaged, name) for name in SABOTAGED]
     for script, told, (_, text) in zip(scripts, told_by(scripts), SABOTAGED.values(), strict=True):
@@ -183,12 +184,14 @@ def test_failures_of_every_kind_show_again(sabotaged: Run) -> None:
         assert text in told.output
 
 
+@pytest.mark.slow
 def test_failures_that_the_clause_judges_are_gone_with_eager(sabotaged: Run) -> None:
     chosen = ("dynamo_gives_up_quietly", "dynamo_writes_unseen")
     for told in told_by([first_script(sabotaged, name) for name in chosen], "--backend=eager"):
         assert told.exit_code == 0, told.output
 
 
+@pytest.mark.slow
 def test_what_needs_the_authors_class_says_so(sabotaged: Run) -> None:
     text = " ".join(first_script(sabotaged, "dynamo_writes_unseen").read_text().split())
     assert "torch-conformance: the backend is registered by the Python of its" in text

@@ -69,6 +69,7 @@ def test_it_lowers_refuses_and_tells_of_its_runtime(written: Project) -> None:
     assert "mine cannot compile without its runtime, mine_conformance.kernels" in note
 
 
+@pytest.mark.slow
 def test_a_kernel_that_is_wrong_or_gone_is_found(written: Project) -> None:
     change(written, "kernels.py", "torch.where(x <= 0,", "torch.where(x >= 0,")
     row = rows_of(written, "chain and test_outputs and test_dynamo_lowering")["compile.outputs"]
@@ -79,6 +80,7 @@ def test_a_kernel_that_is_wrong_or_gone_is_found(written: Project) -> None:
     assert "mine has no kernel for aten.relu.default (from: return torch.relu(x - y) * 2 - y" in row["error"]["text"]
 
 
+@pytest.mark.slow
 def test_that_pytorch_computes_is_measured_and_not_believed(written: Project) -> None:
     change(written, "backend.py", '        .without(features.delegation, "The kernels are PyTorch\'s own.")\n', "")
     rows = rows_of(written, "chain and (test_delegated or test_target or test_dynamo_availability and test_fallback)")

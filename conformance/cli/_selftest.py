@@ -15,6 +15,7 @@ def add(commands: Commands) -> None:
     """``selftest``."""
     selftest = commands.add_parser("selftest", help="prove that the harness can fail: every saboteur must be caught")
     selftest.add_argument("names", nargs="*", metavar="SABOTEUR", help="only these (default: all, and the controls)")
+    selftest.add_argument("--saboteurs-only", action="store_true", help="leave out the conforming backends")
     selftest.add_argument("-n", type=int, default=1, metavar="WORKERS", help="processes side by side (default: 1)")
     selftest.add_argument("--seed", type=int, default=0, metavar="N", help="the seed of weights and inputs")
     selftest.add_argument("--output", type=Path, metavar="DIR", help="write selftest.json and selftest.md there")
@@ -37,7 +38,7 @@ def _selftest(options: argparse.Namespace) -> int:
     except OSError as error:
         return refuse(f"--output: {options.output} cannot be made a folder: {error.strerror}")
     try:
-        selftest = Selftest(options.seed, options.n, options.names)
+        selftest = Selftest(options.seed, options.n, options.names, controls=not options.saboteurs_only)
         width = shutil.get_terminal_size().columns
         if options.list:
             print(saboteurs_text(selftest.saboteurs, width))
@@ -46,7 +47,7 @@ def _selftest(options: argparse.Namespace) -> int:
     except SelectionError as error:
         return refuse(str(error))
     print(result_text(document, width))
-    if not options.names:
+    if not options.names and not options.saboteurs_only:
         remember(document)
     if options.output:
         write_atomically(options.output / "selftest.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
