@@ -56,7 +56,8 @@ def spin(method: str) -> str:
 def test_the_run_ends_by_itself(project: Project, body: str, verdict: str, phase: str, message: str) -> None:
     project.install("broken", plugin(body))
     selection = "test_several or test_repeatable or test_bad_spec or test_ways"
-    run = project.run("--backend=broken", "-k", selection, "--conformance-timeout=2", "--conformance-reproducers=0")
+    once = ("--conformance-timeout=2", "--conformance-reruns=0", "--conformance-reproducers=0")
+    run = project.run("--backend=broken", "-k", selection, *once)
     report = run.report("broken")
     rows = {row["id"]: row for row in report["cells"]}
     assert run.exit_code == 1, run.output
