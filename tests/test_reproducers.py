@@ -31,6 +31,7 @@ from conformance.plan import cells_of
 from conformance.report import Shelf
 from conformance.reproducers import Desk, Reproducer
 from conformance.reproducers._judge import Facts
+from conformance.reproducers._scenario import CannotTell
 from conformance.reproducers._script import Limits, reproducer
 from conformance.reproducers._steps import MODULES, NUMBERS
 from conformance.selection import select
@@ -309,6 +310,20 @@ def test_every_clause_and_every_verb_has_a_script(attempts: list[Attempt], tmp_p
     command = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F821,F811,E9", str(tmp_path)]
     linted = subprocess.run(command, capture_output=True, text=True, check=False)
     assert linted.returncode == 0, linted.stdout[:3000]
+
+
+def test_what_only_a_program_without_python_answers_is_said(
+    attempts: list[Attempt], workshop: Workshop, reference: Description
+) -> None:
+    clause = next(each for each in shipped_clauses() if each.id == "native.threads")
+    cell = next(each for each in cells_of(clause, reference) if each.decided is None)
+    steps = next(each.steps for each in attempts if each.clause.id == "lite.same-outputs")
+    asked = dataclasses.replace(steps[-1], verb="run_at_once")
+    calls = functools.partial(workshop.calls, toolchain="torchscript")
+    failure = ConformanceFailure("on purpose")
+    facts = Facts(cell, failure, (*steps, asked), reference, 0, *suite_function(clause), calls)
+    with pytest.raises(CannotTell, match=r"\(run_at_once\) only a program without it answers"):
+        reproducer(facts, Outcome(Verdict.FAIL, "run", "x"), Desk(workshop, 1)._ask(reference, _cases()), Limits(60, 1))
 
 
 def test_the_numbers_that_verbs_take_are_known() -> None:

@@ -40,8 +40,13 @@ def writes(verb: str, *toolchains: str) -> Callable[[Writer], Writer]:
 
 
 def copied(scenario: Scenario, step: Step) -> list[str]:
-    """Any verb: its own function, copied into the script, called with modules for their numbers."""
+    """Any verb: its own function, copied into the script, called with modules for their numbers.
+
+    Raises CannotTell for what only the program without Python can do.
+    """
     kit = KITS[scenario.toolchain]
+    if step.verb not in kit.verbs().names():
+        raise CannotTell(f"scripts are Python, and what was asked ({step.verb}) only a program without it answers")
     function = kit.verbs().named(step.verb)
     scenario.collection.add(function.__module__, function.__name__)
     scenario.collection.add(kit.session, "Session", "session")
