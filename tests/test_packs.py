@@ -20,9 +20,6 @@ from torch_conformance_saboteurs.build import DELEGATES, build
 from conformance.cli import main
 from conformance.packs._values import digest_of, from_json, to_json
 
-#: Packs are written, answered and unpacked for real.
-pytestmark = pytest.mark.slow
-
 
 CLAUSES = (
     "lite.types",
@@ -96,6 +93,7 @@ def packed(tmp_path_factory: pytest.TempPathFactory, shared_run: Callable[..., R
     return Packed(folder, local.folder / "conformance-report" / "reference" / "report.json")
 
 
+@pytest.mark.slow
 def test_local_native_and_packed_targets_have_the_same_verdicts(
     packed: Packed, shared_run: Callable[..., Run], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -130,6 +128,7 @@ def test_the_script_needs_nothing_of_the_harness(packed: Packed, bare_python: Pa
     assert str(packed.folder.parent) not in (packed.folder / "host.json").read_text() + script
 
 
+@pytest.mark.slow
 def test_a_backend_that_is_not_available_there_fails_there(
     packed: Packed, bare_python: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -158,6 +157,7 @@ def test_how_a_process_ended_there_is_judged_here(
     assert (row["verdict"], row["phase"]) == ("CRASH", "run")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("backend", "verdict", "message", "end"),
     [

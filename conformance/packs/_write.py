@@ -156,7 +156,7 @@ def _tape_row(tape: Tape, store: Callable[[str, bytes], None], public: Descripti
 
 def _script(backend: str, pack_sha256: str, verbs: set[str]) -> str:
     """``run.py``: the runner, the verbs that the pack asks for, and what they need of the harness."""
-    from conformance.reproducers._script import _used_imports
+    from conformance.reproducers._script import used_imports
 
     collection = Collection(_runner.PROVIDED)
     wanted = sorted(verbs - _OWN_VERBS)
@@ -168,7 +168,7 @@ def _script(backend: str, pack_sha256: str, verbs: set[str]) -> str:
     table = ", ".join(f'"{name}": {name}' for name in wanted)
     constants = f'BACKEND = "{backend}"\nPACK_SHA256 = "{pack_sha256}"'
     body = "\n\n\n".join([constants, *collection.texts(), f"VERBS = {{{table}}}"])
-    imports = _used_imports(collection.imports, body)
+    imports = "\n\n".join(filter(None, used_imports(collection.imports, body)))
     pinned = f"os.environ.update({json.dumps(PINNED_ENVIRONMENT)})  # before torch is imported"
     docstring = (
         '"""Asks a backend on this machine what a pack of torch-conformance says; it needs torch and nothing else.\n\n'

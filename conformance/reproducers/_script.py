@@ -141,7 +141,7 @@ def _assembled(
     ]
     body = "\n\n\n".join(part for part in parts if part)
     docstring = _docstring(facts, outcome, scenario)
-    standard, others = _used_imports(scenario.collection.imports, body)
+    standard, others = used_imports(scenario.collection.imports, body)
     return (
         f"{MARK}\n{docstring}\n\nfrom __future__ import annotations\n\n{standard}\n\n{_GUARD}\n\n{others}\n\n\n{body}\n"
     )
@@ -295,7 +295,7 @@ def _hanging(name: str, text: str) -> list[str]:
 _BASIC_IMPORTS = ("import gc", "import io", "import os", "import types", "import torch", "from typing import Any")
 
 
-def _used_imports(imports: set[str], body: str) -> tuple[str, str]:
+def used_imports(imports: set[str], body: str) -> tuple[str, str]:
     """The imports whose names the body uses, sorted as people do: of the standard library, and others."""
     used = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
     kept = [statement for statement in {*imports, *_BASIC_IMPORTS} if _bound_by(statement) in used]
