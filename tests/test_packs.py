@@ -20,7 +20,6 @@ from torch_conformance_saboteurs.build import DELEGATES, build
 from conformance.cli import main
 from conformance.packs._values import digest_of, from_json, to_json
 
-
 CLAUSES = (
     "lite.types",
     "lite.unknown-backend",
