@@ -107,7 +107,8 @@ def outcome_of(error: BaseException | None, phase: str) -> Outcome:
         case NotExercised() | TargetUnable():
             return Outcome(Verdict.NOT_EXERCISED, message=str(error))
         case SubjectError():
-            details = {"type": error.type, "text": error.text, "stack": error.stack, "stderr": error.stderr}
+            stack = _without_end(error.stack, error.text)
+            details = {"type": error.type, "text": error.text, "stack": stack, "stderr": error.stderr}
             return Outcome(Verdict.FAIL, error.phase, f"{error.type}: {gist(error.text)}", details)
         case DeviceDied():
             ended = {"signal": error.signal, "exit_code": error.exit_code}
@@ -128,6 +129,11 @@ def outcome_of(error: BaseException | None, phase: str) -> Outcome:
 
 def _left_behind(error: DeviceEnded) -> dict[str, Any]:
     return {"stack": error.stack, "stdout": error.stdout, "stderr": error.stderr}
+
+
+def _without_end(stack: str, text: str) -> str:
+    """A stack without what the exception says, with which it ends: that stands beside it already."""
+    return stack.rstrip().removesuffix(text.rstrip()).rstrip(": ")
 
 
 def gist(text: str) -> str:

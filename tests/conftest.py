@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,14 @@ class Project:
             check=False,
         )
         return Run(done.returncode, done.stdout, self.folder)
+
+
+def wait_until(happens: Callable[[], bool]) -> None:
+    """Look until it has happened; fail after two minutes."""
+    deadline = time.monotonic() + 120
+    while not happens():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.1)
 
 
 @pytest.fixture

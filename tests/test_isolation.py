@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
+from pathlib import Path
 
 import pytest
-from conftest import Project
+from conftest import Project, wait_until
 
 SABOTEURS = "torch_conformance_saboteurs"
 
@@ -87,6 +89,38 @@ def test_a_grandchild_that_keeps_the_pipes_open_holds_nothing_up(project: Projec
     for pid in grandchildren:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+def test_a_run_that_is_killed_leaves_no_device_at_work(project: Project) -> None:
+    body = """
+    def execute(self, *arguments):
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+        with open("at_work.part", "w") as file:
+            file.write(f"{os.getpid()} {child.pid}")
+        os.rename("at_work.part", "at_work")
+        while True:
+            pass
+"""
+    project.install("broken", plugin(body))
+    command = project.command("--backend=broken", "-k", "test_repeatable")
+    running = subprocess.Popen(
+        command, cwd=project.folder, env=project.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    at_work = project.folder / "at_work"
+    wait_until(at_work.exists)
+    pids = [int(pid) for pid in at_work.read_text().split()]
+    assert all(map(is_there, pids))
+    running.kill()
+    running.wait()
+    wait_until(lambda: not any(map(is_there, pids)))
+
+
+def is_there(pid: int) -> bool:
+    """Whether the process has not ended. (The parent of one that has may be late to hear of it.)"""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def test_nothing_of_a_backend_is_loaded_in_the_pytest_process(project: Project) -> None:

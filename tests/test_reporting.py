@@ -7,12 +7,11 @@ import os
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Project, Run
+from conftest import Project, Run, wait_until
 
 from conformance.cli import main
 from conformance.privacy import without_paths
@@ -96,9 +95,7 @@ def test_an_interrupted_run_keeps_what_it_had(project: Project) -> None:
         stderr=subprocess.STDOUT,
     )
     kept = project.folder / "conformance-report/reference/cells.jsonl"
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and (not kept.exists() or len(kept.read_text().splitlines()) < 5):
-        time.sleep(0.1)
+    wait_until(lambda: kept.exists() and len(kept.read_text().splitlines()) >= 5)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=60)
     report = Run(process.returncode, output, project.folder).report("reference")

@@ -18,7 +18,7 @@ from conformance.report import read_report
 from conformance.verdict import Verdict
 
 REPORTS = Path(__file__).parent.parent / "reports"
-_LARGEST = 2**21
+_LARGEST = 2**20
 
 
 def put(folder: Path, name: str, achieved: str | None, *verdicts: Verdict, page: bool = True, **changed: Any) -> None:

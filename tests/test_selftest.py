@@ -7,12 +7,11 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Project
+from conftest import Project, wait_until
 
 from conformance.cli import main
 from conformance.report.selftest import result_text
@@ -81,10 +80,7 @@ def test_a_self_test_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
     assert len(_marked(mark)) > 2
     running.kill()
     running.communicate(timeout=60)
-    deadline = time.monotonic() + 60
-    while _marked(mark) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert not _marked(mark)
+    wait_until(lambda: not _marked(mark))
 
 
 def _marked(mark: str) -> list[int]:

@@ -7,12 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Project, Run
+from conftest import Project, Run, wait_until
 from elsewhere import Far, files_that_name, other_installation
 from ssh_server import ALIAS, SSHD, Server, ssh_server
 
@@ -174,10 +173,7 @@ def test_who_is_killed_here_leaves_nothing_there(spec: str, python: Path, tmp_pa
         assert said.readline() == b"there\n"
         assert _processes_of(python)
         near.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + 30
-    while _processes_of(python) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert _processes_of(python) == []
+    wait_until(lambda: not _processes_of(python))
 
 
 def _processes_of(python: Path) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import traceback
 from typing import Any
 
 import pytest
@@ -104,6 +105,19 @@ def test_values_survive_the_way_between_processes() -> None:
 def test_every_end_has_its_verdict(error: BaseException | None, verdict: Verdict, phase: str, message: str) -> None:
     outcome = outcome_of(error, "run")
     assert (outcome.verdict, outcome.phase, outcome.message) == (verdict, phase, message)
+
+
+def test_a_stack_does_not_say_again_what_the_exception_says() -> None:
+    try:
+        raise RuntimeError("one\n  two:\n")
+    except RuntimeError as error:
+        stack, text = traceback.format_exc(), str(error)
+    found = outcome_of(SubjectError("run", "RuntimeError", (), text, stack), "run").error
+    assert found is not None
+    assert found["text"] == text
+    assert found["stack"].splitlines()[0] == "Traceback (most recent call last):"
+    assert found["stack"].splitlines()[-1] == "RuntimeError"
+    assert "two" not in found["stack"].replace('raise RuntimeError("one\\n  two:\\n")', "")
 
 
 def row(clause: str, level: str, verdict: str, host: str = "yes/yes", target: str | None = "yes/yes") -> dict[str, Any]:

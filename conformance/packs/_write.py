@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import json
 from collections.abc import Callable, Sequence
 from importlib import metadata
@@ -13,6 +12,7 @@ from typing import Any
 import conformance
 from conformance.bench import Bench
 from conformance.catalogue import Description
+from conformance.comparison import comparing
 from conformance.contract import Clause, Control, contract_digest, shipped_clauses, suite_function
 from conformance.devices import ZygotePool
 from conformance.devices._zygote import PINNED_ENVIRONMENT
@@ -20,6 +20,7 @@ from conformance.packs import _runner
 from conformance.packs._tapes import PackWorkshop, Recorder, Samples, Tape
 from conformance.packs._values import digest_of, to_json
 from conformance.plan import Cell, cells_of
+from conformance.reproducers._script import used_imports
 from conformance.reproducers._sources import Collection
 from conformance.toolchains.torchscript import verb as VERBS
 from conformance.workshop import Workshop
@@ -125,8 +126,6 @@ def write_pack(
 
 
 def _attempt(bench: Bench, cell: Cell) -> Any:
-    from conformance.comparison import comparing
-
     function, names = suite_function(cell.clause)
     with comparing(bench.backend.tolerances):
         return bench.attempt(function, {name: bench.part(name) for name in names})
@@ -156,14 +155,10 @@ def _tape_row(tape: Tape, store: Callable[[str, bytes], None], public: Descripti
 
 def _script(backend: str, pack_sha256: str, verbs: set[str]) -> str:
     """``run.py``: the runner, the verbs that the pack asks for, and what they need of the harness."""
-    from conformance.reproducers._script import used_imports
-
     collection = Collection(_runner.PROVIDED)
-    wanted = sorted(verbs - _OWN_VERBS)
-    known = VERBS.names()
-    wanted = [name for name in wanted if name in known]
+    wanted = sorted(verbs & set(VERBS.names()) - _OWN_VERBS)
     for name in wanted:
-        collection.add(inspect.getmodule(VERBS.named(name)).__name__, name)  # type: ignore[union-attr]
+        collection.add(VERBS.named(name).__module__, name)
     collection.add_all(_runner.__name__)
     table = ", ".join(f'"{name}": {name}' for name in wanted)
     constants = f'BACKEND = "{backend}"\nPACK_SHA256 = "{pack_sha256}"'
