@@ -26,7 +26,7 @@ if len(sys.argv) == 1:
         if status:
             sys.exit(f"the process ended with the status {status}")
 else:
-    threads = [threading.Thread(target=lower) for _ in range(4)]
+    threads = [threading.Thread(target=lower) for _ in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:
