@@ -23,7 +23,7 @@ _MEANING = re.compile(
     re.IGNORECASE,
 )
 #: At the start of a block these would open a list, a heading, or a rule.
-_OPENING = re.compile(r"^(?:[-+=#]|\d+(?P<stop>[.)]))")
+_OPENING = re.compile(r"^(?:[-+=#]|\d+(?P<stop>[.)])(?!\S))")
 
 
 def legible(text: str, keep: Sequence[str] = ("\n", "\t")) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 import urllib.parse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from conformance.contract import Level
 from conformance.report import _rows
+from conformance.report._escape import escape_markdown
 from conformance.report._json import ReportError
 from conformance.report._page import render
 from conformance.report._store import read_report
@@ -44,6 +45,7 @@ class Entry:
     folder: str
     address: str
     problem: str = ""
+    toolchain: str = ""
     backend: str = ""
     rank: int = -1
     level: str = ""
@@ -58,11 +60,29 @@ class Entry:
 
 
 @dataclasses.dataclass(frozen=True)
-class Scoreboard:
-    """All entries, the best first, and the suites that any of them has."""
+class Board:
+    """The backends of one toolchain, the best first, and the suites that any of them has; or what cannot be read."""
 
+    toolchain: str
+    readable: bool
     entries: tuple[Entry, ...]
-    suites: tuple[str, ...]
+
+    @property
+    def suites(self) -> tuple[str, ...]:
+        """The suites, in the order of the reports."""
+        return tuple(dict.fromkeys(suite for each in self.entries for suite in each.suites))
+
+
+@dataclasses.dataclass(frozen=True)
+class Scoreboard:
+    """A board for each toolchain, since no two have a suite in common; what cannot be read comes last."""
+
+    boards: tuple[Board, ...]
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Those of all boards."""
+        return tuple(each for board in self.boards for each in board.entries)
 
 
 def scoreboard_of(folder: Path, beside: Path) -> Scoreboard:
@@ -77,12 +97,13 @@ def scoreboard_of(folder: Path, beside: Path) -> Scoreboard:
     if not paths:
         raise ReportError(f"expected reports at {folder}/*/{REPORT}, found none")
     entries = sorted((_entry(path, beside) for path in paths), key=_place)
-    return Scoreboard(tuple(entries), tuple(dict.fromkeys(suite for each in entries for suite in each.suites)))
+    boards = itertools.groupby(entries, lambda each: (each.toolchain, not each.problem))
+    return Scoreboard(tuple(Board(toolchain, readable, tuple(found)) for (toolchain, readable), found in boards))
 
 
-def _place(entry: Entry) -> tuple[int, int, str]:
-    """The highest level first, then the smallest number of failing cells; what cannot be read is last."""
-    return -entry.rank, entry.all.failing, entry.folder
+def _place(entry: Entry) -> tuple[bool, str, int, int, str]:
+    """By toolchain; in each the highest level first, then the smallest number of failing cells."""
+    return bool(entry.problem), entry.toolchain, -entry.rank, entry.all.failing, entry.folder
 
 
 def _entry(path: Path, beside: Path) -> Entry:
@@ -101,6 +122,7 @@ def _entry(path: Path, beside: Path) -> Entry:
     return Entry(
         folder,
         address,
+        toolchain=report["backend"]["toolchain"],
         backend=report["backend"]["name"],
         rank=[None, *(level.value for level in Level)].index(reached),
         level=reached or "none",
@@ -126,15 +148,20 @@ def scoreboard_html(scoreboard: Scoreboard) -> str:
 
 
 def scoreboard_markdown(scoreboard: Scoreboard) -> str:
-    """The Markdown, with the same columns."""
-    headers = ["backend", "level", "passed", "verdicts", *scoreboard.suites, "torch", "seed", "date", "self-test"]
-    body = [_line(each, scoreboard.suites) for each in scoreboard.entries]
-    return "\n\n".join(["# Conformance of PyTorch backends", markdown_table(headers, body)]) + "\n"
+    """The Markdown, with the same tables."""
+    return "\n\n".join(["# Conformance of PyTorch backends", *map(_section, scoreboard.boards)]) + "\n"
 
 
-def _line(entry: Entry, suites: Sequence[str]) -> list[Any]:
-    if entry.problem:
-        return [entry.folder, "unreadable", "", entry.problem, *("" for _ in suites), "", "", "", ""]
-    shares = (str(entry.suites[suite]) if suite in entry.suites else "-" for suite in suites)
+def _section(board: Board) -> str:
+    if not board.readable:
+        table = markdown_table(["folder", "problem"], [[each.folder, each.problem] for each in board.entries])
+        return f"## Reports that cannot be read\n\n{table}"
+    headers = ["backend", "level", "passed", "verdicts", *board.suites, "torch", "seed", "date", "self-test"]
+    table = markdown_table(headers, [_line(each, board.suites) for each in board.entries])
+    return f"## Toolchain {escape_markdown(board.toolchain)}\n\n{table}"
+
+
+def _line(entry: Entry, suites: Sequence[str]) -> list[str]:
+    shares = (str(entry.suites.get(suite, "")) for suite in suites)
     told = (entry.torch, entry.seed, entry.started, entry.selftest)
     return [entry.backend, f"{entry.level} {entry.remarks}".strip(), str(entry.all), entry.verdicts, *shares, *told]
