@@ -66,7 +66,8 @@ def test_each_toolchain_has_a_table_with_its_own_suites(folder: Path) -> None:
     path = folder / "apart" / "report.json"
     report = json.loads(path.read_text(encoding="utf-8"))
     report["backend"]["toolchain"] = "another"
-    report["summary"]["suites"] = {"other": counts for counts in report["summary"]["suites"].values()}
+    (counts,) = report["summary"]["suites"].values()
+    report["summary"]["suites"] = {"other": counts}
     path.write_text(json.dumps(report), encoding="utf-8")
     main(["scoreboard", str(folder)])
     text = (folder / "index.md").read_text(encoding="utf-8")
@@ -77,6 +78,16 @@ def test_each_toolchain_has_a_table_with_its_own_suites(folder: Path) -> None:
     page = (folder / "index.html").read_text(encoding="utf-8")
     assert page.count('<th scope="col">other</th>') == 1
     assert page.count("<table") == 3
+
+
+def test_two_reports_of_one_backend_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    for name in ("mine", "mine_with_options"):
+        put(tmp_path, name, "core", Verdict.PASS)
+        path = tmp_path / name / "report.json"
+        path.write_text(path.read_text(encoding="utf-8").replace("mine_with_options", "mine"), encoding="utf-8")
+    main(["scoreboard", str(tmp_path)])
+    assert [row[0] for row in rows((tmp_path / "index.md").read_text())] == ["mine", "mine (mine_with_options)"]
+    assert ">mine (mine_with_options)</a>" in (tmp_path / "index.html").read_text()
 
 
 def test_pages_that_are_there_are_linked_from_wherever_the_scoreboard_lies(folder: Path) -> None:

@@ -58,6 +58,11 @@ class Entry:
     started: str = ""
     selftest: str = ""
 
+    @property
+    def title(self) -> str:
+        """The backend, with the folder where that says more: two sets of options are two reports of one backend."""
+        return self.folder if self.backend in ("", self.folder) else f"{self.backend} ({self.folder})"
+
 
 @dataclasses.dataclass(frozen=True)
 class Board:
@@ -164,4 +169,4 @@ def _section(board: Board) -> str:
 def _line(entry: Entry, suites: Sequence[str]) -> list[str]:
     shares = (str(entry.suites.get(suite, "")) for suite in suites)
     told = (entry.torch, entry.seed, entry.started, entry.selftest)
-    return [entry.backend, f"{entry.level} {entry.remarks}".strip(), str(entry.all), entry.verdicts, *shares, *told]
+    return [entry.title, f"{entry.level} {entry.remarks}".strip(), str(entry.all), entry.verdicts, *shares, *told]
