@@ -290,3 +290,13 @@ def test_the_tightest_margins_are_those_of_cells_that_passed(report: dict[str, A
     page = Page(html(report))
     assert "25.00 %" in page.text
     assert "700.00 %" not in page.text
+
+
+def test_an_empty_behaviour_table_says_why() -> None:
+    reason = "the backend is PyTorch's own"
+    report = report_of([cell("chain", Verdict.NOT_APPLICABLE, "runtime.host", message=reason)])
+    report["availability"]["host"] = []
+    page = html(report)
+    assert page.count("Not measured: the backend is PyTorch&#39;s own.") == 1
+    report["availability"]["target"] = []
+    assert "Not measured: no clause of this run has measured it." in html(report)

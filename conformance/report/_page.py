@@ -65,6 +65,7 @@ def _environment() -> jinja2.Environment:
         "incomplete_line": _rows.incomplete_line,
         "selftest_line": _rows.selftest_line,
         "not_exercised": _rows.not_exercised,
+        "why_no_behaviour": _rows.why_no_behaviour,
         "notes": _rows.notes,
         "asset": _asset,
         "digest": _digest,

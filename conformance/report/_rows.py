@@ -100,6 +100,12 @@ def behaviour_groups(report: Row, role: str) -> list[list[Row]]:
     return list(groups.values())
 
 
+def why_no_behaviour(report: Row, role: str) -> str:
+    """Why the table of ``role`` is empty, in the words of the clauses that fill it (``availability.host``, for one)."""
+    reasons = (row["message"] for row in report["cells"] if row["clause"].endswith(f".{role}") and row["message"])
+    return "; ".join(dict.fromkeys(reasons)) or "no clause of this run has measured it"
+
+
 def different(rows: Iterable[Row], key: str) -> list[str]:
     """The values that ``rows`` have for ``key``, each once."""
     return list(dict.fromkeys(row[key] for row in rows))
