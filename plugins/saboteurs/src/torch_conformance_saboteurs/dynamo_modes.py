@@ -164,6 +164,17 @@ class DynamoSharesItsInputs(DynamoControl):
         return super().call(code, self.waiting)
 
 
+@saboteur("modes.threads")
+class DynamoReadsFromOnePlace(DynamoControl):
+    """Inputs are put in one place, from which a call reads them at once; another thread can be in between."""
+
+    name = "dynamo_reads_from_one_place"
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        self.waiting = arguments
+        return super().call(code, self.waiting)
+
+
 @saboteur("modes.threads-lower")
 class DynamoLowersForOne(DynamoControl):
     """Only the main thread can lower."""
