@@ -74,6 +74,13 @@ def test_a_damaged_artifact_is_refused(folder):
         read_goldens(folder)
 
 
+def test_a_damaged_set_is_said_before_a_backend_is_looked_for(project):
+    run = project.run("--backend=no_such_backend", "--conformance-goldens=nowhere")
+    assert run.exit_code == 4
+    assert "--conformance-goldens: nowhere holds no golden set" in run.output
+    assert "no_such_backend" not in run.output
+
+
 def test_a_set_is_never_replaced(capsys, folder):
     before = {path: path.read_bytes() for path in folder.glob("*/*")}
     path, _ = manifest_of(folder)

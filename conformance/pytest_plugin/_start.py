@@ -45,12 +45,14 @@ def start(config: pytest.Config) -> None:
         config.args[:] = message["args"] or config.args
         descriptions = [Description.from_message(each) for each in message["descriptions"]]
         _expect(targets, descriptions)
-        workshop = _workshop(config, pool, message["seed"], descriptions, targets)
+        workshop = _workshop(config, pool, message["seed"], descriptions, targets, _goldens(config))
         _register_runner(config, workshop, expectations_of(config, descriptions), message["operators"])
         return
     seed = _seed(config)
     most = _reproducers(config)
-    expectations_of(config, ())  # what is wrong with them is said before backends are prepared, which may take minutes
+    # What is wrong with these is said before backends are prepared, which may take minutes.
+    expectations_of(config, ())
+    goldens = _goldens(config)
     chosen = _select(config, pool)
     unusable = [candidate for candidate in chosen if candidate.description is None or not candidate.usable]
     if unusable:
@@ -64,14 +66,15 @@ def start(config: pytest.Config) -> None:
         expectations = expectations_of(config, descriptions)
         file = file_to_update(config, descriptions)
         _expect(targets, descriptions, connect=True)
+        operators = _operators(config, pool, descriptions)
+        _choose_suites(config)
+        if not config.option.collectonly:  # where nothing runs there is nothing to report
+            target = described_target(config.option.conformance_target, targets[1])
+            _register_reporter(config, seed, descriptions, expectations, file, most, operators, target)
     except pytest.UsageError:
         pool.close()
         raise
-    operators = _operators(config, pool, descriptions)
-    _choose_suites(config)
-    target = described_target(config.option.conformance_target, targets[1])
-    _register_reporter(config, seed, descriptions, expectations, file, most, operators, target)
-    _register_runner(config, _workshop(config, pool, seed, descriptions, targets), expectations, operators)
+    _register_runner(config, _workshop(config, pool, seed, descriptions, targets, goldens), expectations, operators)
 
 
 def _register_markers(config: pytest.Config) -> None:
@@ -206,11 +209,7 @@ def _select(config: pytest.Config, pool: ZygotePool) -> list[Candidate]:
 def _operators(config: pytest.Config, pool: ZygotePool, descriptions: list[Description]) -> tuple[str, ...]:
     from conformance.pytest_plugin._operators import chosen_operators
 
-    try:
-        return chosen_operators(config, pool, descriptions[0].toolchain)
-    except pytest.UsageError:
-        pool.close()
-        raise
+    return chosen_operators(config, pool, descriptions[0].toolchain)
 
 
 def _choose_suites(config: pytest.Config) -> None:
@@ -225,6 +224,7 @@ def _workshop(
     seed: int,
     descriptions: list[Description],
     targets: tuple[Pool, Pool],
+    goldens: Path | None,
 ) -> Workshop:
     from conformance.workshop import Workshop
 
@@ -235,7 +235,7 @@ def _workshop(
         {each.source.name: each for each in descriptions},
         targets=chosen,
         native=native,
-        goldens=_goldens(config),
+        goldens=goldens,
         samples=config.option.conformance_operator_samples,
     )
 
