@@ -139,7 +139,7 @@ def _read_results(path: Path, pack: str) -> dict[str, Any]:
 def _expect_same_run(pack: _Pack, report: dict[str, Any]) -> None:
     backend, description = report["backend"], pack.description
     pairs = (
-        ("backend", backend["entry_point"], description.source.name),
+        ("backend", backend["entry_point"], description.source.found_as),
         ("version of the backend", backend["version"], description.source.version),
         ("files of the backend", list(backend["files"]), list(description.files)),
         ("contract", report["harness"]["contract"]["sha256"], pack.host["contract"]),

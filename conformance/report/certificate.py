@@ -36,8 +36,8 @@ _DIGEST = {
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    """Exactly these properties. ``uri`` and ``mediaType`` may lack."""
-    required = [name for name in properties if name not in ("uri", "mediaType")]
+    """Exactly these properties. ``uri``, ``mediaType`` and ``options`` may lack."""
+    required = [name for name in properties if name not in ("uri", "mediaType", "options")]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
@@ -78,6 +78,7 @@ _SCHEMA = _object(
                                     {
                                         **dict.fromkeys(("version", "toolchain", "backend", "entry_point"), _TEXT),
                                         "level": {"enum": _LEVELS},
+                                        "options": {"type": "object"},
                                     }
                                 ),
                             }
@@ -130,8 +131,13 @@ class Certificate:
 
     @property
     def entry_point(self) -> str:
-        """What ``--backend`` takes to choose the backend."""
-        return str(self._facts["entry_point"])
+        """What ``--backend`` takes to choose the backend, with the toolchain: others may have one of that name."""
+        return f"{self._facts['toolchain']}:{self._facts['entry_point']}"
+
+    @property
+    def options(self) -> dict[str, Any] | None:
+        """What ``torch.compile(options=...)`` was given; None where that was nothing."""
+        return self._facts.get("options")
 
     @property
     def report_name(self) -> str:
@@ -262,6 +268,7 @@ def _statement(report: Report, level: Level) -> dict[str, Any]:
                         "backend": backend["name"],
                         "entry_point": backend.get("entry_point", backend["name"]),
                         "level": level.value,
+                        **({"options": backend["options"]} if backend.get("options") else {}),
                     },
                 },
                 {
