@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from conformance.cli import main
+from conformance.golden_writer import _write_as_a_whole
 from conformance.goldens import GOLDEN_CASES, GoldensError, read_goldens
 from conformance.toolchains.torchscript.archive import records
 
@@ -87,6 +88,20 @@ def test_a_set_is_never_replaced(capsys, folder):
     assert main(["goldens", "reference", str(folder)]) == 2
     assert f"{path.parent.name} is there already" in capsys.readouterr().err
     assert {path: path.read_bytes() for path in folder.glob("*/*")} == before
+
+
+def test_a_backend_without_such_artifacts_gets_no_golden_set(capsys, tmp_path):
+    assert main(["goldens", "eager", str(tmp_path)]) == 2
+    assert "a golden set holds TorchScript artifacts; 'eager' is of dynamo" in capsys.readouterr().err
+
+
+def test_half_a_set_is_none(tmp_path):
+    with pytest.raises(OSError, match="No such file"):
+        _write_as_a_whole(tmp_path / "set", {"add.pt": b"", "no/such/folder": b""})
+    assert not list(tmp_path.iterdir())
+    _write_as_a_whole(tmp_path / "set", {"add.pt": b"x"})
+    assert (tmp_path / "set/add.pt").read_bytes() == b"x"
+    assert [path.name for path in tmp_path.iterdir()] == ["set"]
 
 
 def test_a_backend_that_computes_wrongly_gets_no_golden_set(capsys, tmp_path):
