@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import sys
 from pathlib import Path
 
 from conformance.cli._common import Commands, refuse
@@ -47,11 +48,16 @@ def _selftest(options: argparse.Namespace) -> int:
     except SelectionError as error:
         return refuse(str(error))
     print(result_text(document, width))
-    if not options.names and not options.saboteurs_only:
-        remember(document)
-    if options.output:
-        write_atomically(options.output / "selftest.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-        write_atomically(options.output / "selftest.md", matrix_markdown(document))
+    sys.stdout.flush()  # whatever comes of the files, the minutes were not in vain
+    try:
+        if options.output:
+            text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+            write_atomically(options.output / "selftest.json", text)
+            write_atomically(options.output / "selftest.md", matrix_markdown(document))
+        if not options.names and not options.saboteurs_only:
+            remember(document)
+    except OSError as error:
+        return refuse(f"the result above is not kept: {error.filename or options.output}: {error.strerror}")
     return 0 if succeeded(document) else 1
 
 

@@ -21,6 +21,7 @@ from conformance.pytest_plugin import EXIT_HARNESS_ERROR, EXIT_INCOMPLETE
 from conformance.pytest_plugin._expectations import conclude
 from conformance.pytest_plugin._run import CELL
 from conformance.report import ReportError, ReportFolder, RunFacts, Shelf, build_report, printable
+from conformance.report._escape import legible
 from conformance.report.terminal import summary_text
 from conformance.verdict import Verdict
 
@@ -265,7 +266,7 @@ class Reporter:
         verbosity = terminalreporter.verbosity
         for report in self._reports:
             terminalreporter.section(f"conformance of {report['backend']['name']}", sep="=")
-            terminalreporter.write_line(summary_text(report, width, verbosity=verbosity))
+            terminalreporter.write_line(legible(summary_text(report, width, verbosity=verbosity)))
         terminalreporter.write_line("")
         for problem in self._problems:
             terminalreporter.write_line(f"ERROR: {problem}", red=True)

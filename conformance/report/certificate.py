@@ -58,7 +58,7 @@ _SCHEMA = _object(
                     "prefixItems": [
                         _object(
                             {
-                                "name": _TEXT,
+                                "name": {"type": "string", "pattern": r"^(?!\.{1,2}$)[^/\x00]{1,255}$"},
                                 "digest": _DIGEST,
                                 "mediaType": {"const": "application/json"},
                                 "annotations": _object(
@@ -142,7 +142,7 @@ class Certificate:
     @property
     def report_name(self) -> str:
         """The name of the report's file, without folders."""
-        return Path(self.statement["predicate"]["configuration"][0]["name"]).name
+        return str(self.statement["predicate"]["configuration"][0]["name"])
 
     @property
     def report_sha256(self) -> str:
