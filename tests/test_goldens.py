@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -11,8 +12,9 @@ import pytest
 
 from conformance.cli import main
 from conformance.golden_writer import _write_as_a_whole
-from conformance.goldens import GOLDEN_CASES, GoldensError, read_goldens
+from conformance.goldens import GOLDEN_CASES, MANIFEST, GoldensError, read_goldens, sha256_of
 from conformance.toolchains.torchscript.archive import records
+from conformance.values import encode
 
 SHIPPED = Path(__file__).parents[1] / "plugins/reference/src/torch_conformance_reference/goldens"
 
@@ -72,6 +74,28 @@ def test_a_damaged_artifact_is_refused(folder):
     artifact = path.parent / manifest["cases"][0]["artifacts"]["full"]["name"]
     artifact.write_bytes(artifact.read_bytes()[:-1])
     with pytest.raises(GoldensError, match="SHA-256"):
+        read_goldens(folder)
+
+
+@pytest.mark.parametrize("content", [b"no archive", encode([{"method": "forward"}]), encode(3), encode([[1]])])
+def test_values_that_are_no_calls_are_refused(folder, content):
+    path, manifest = manifest_of(folder)
+    values = manifest["cases"][0]["values"]
+    values["sha256"] = sha256_of(content)
+    (path.parent / values["name"]).write_bytes(content)
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(GoldensError, match="holds no calls with their values"):
+        read_goldens(folder)
+
+
+def test_a_manifest_is_read_within_bounds(folder):
+    path, _ = manifest_of(folder)
+    path.write_bytes(path.read_bytes() + b" " * 2**23)
+    with pytest.raises(GoldensError, match=f"{MANIFEST} cannot be read: it is larger than 4 MiB"):
+        read_goldens(folder)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(GoldensError, match="a pipe"):
         read_goldens(folder)
 
 
