@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from certificate_office import Office
+from certificate_office import CELL, Office
+from conftest import Project
 from made_reports import made_report, put
 
 from conformance import cli, score, selection, selftest
 from conformance.errors import HarnessError
 from conformance.operators.table import Outcome, Tried, row_of, table_of
+from conformance.seeds import seed_of
 
 DOCUMENT = {
     "score": {"caught": 1, "saboteurs": 1, "clauses": 1, "proven": 1},
@@ -37,6 +39,39 @@ def test_a_harness_that_fails_says_so(
     monkeypatch.setattr(selftest.Selftest, "__init__", fail)
     assert cli.main(arguments) == 11
     assert capsys.readouterr().err == "conformance: the harness itself failed: the zygote is gone\n"
+
+
+@pytest.mark.parametrize("text", ["2147483648", "-2147483649", "9" * 20, "9" * 5000, "1.5", "random"])
+@pytest.mark.parametrize(
+    "arguments", [("goldens", "reference", "sets"), ("pack", "pack", "--backend", "reference"), ("selftest",)]
+)
+def test_a_seed_is_a_number_that_every_device_and_report_has(
+    arguments: tuple[str, ...], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        cli.main([*arguments, f"--seed={text}"])
+    assert end.value.code == 2
+    assert "argument --seed: a whole number " in capsys.readouterr().err
+
+
+def test_seeds_reach_as_far_as_they_are_said_to() -> None:
+    assert [seed_of(text) for text in ("-2147483648", "0", "2147483647")] == [-(2**31), 0, 2**31 - 1]
+
+
+@pytest.mark.parametrize(
+    ("option", "complaint"),
+    [
+        ("--conformance-memory=inf", "--conformance-memory takes a positive number up to 1000000, found inf"),
+        ("--conformance-memory=1e30", "--conformance-memory takes a positive number up to 1000000, found 1e+30"),
+        ("--conformance-timeout=nan", "--conformance-timeout takes a positive number up to 1000000, found nan"),
+        ("--conformance-seed=-2147483649", "--conformance-seed: a whole number from -2147483648 to 2147483647"),
+        ("--conformance-seed=tomorrow", "--conformance-seed: a whole number is taken, found 'tomorrow'; or 'random'"),
+    ],
+)
+def test_a_number_that_no_run_can_have_is_a_usage_error(project: Project, option: str, complaint: str) -> None:
+    run = project.run("--backend=no_such_backend", option)
+    assert run.exit_code == 4
+    assert complaint in run.output
 
 
 @pytest.mark.parametrize("what", ["score", "output"])
@@ -82,6 +117,15 @@ def test_no_name_of_an_operator_reaches_the_terminal_as_it_is(
     assert said.count("mul\\u202e") == 2
     assert "float32\\ud800" in said
     assert "\x1b" not in said
+
+
+def test_the_place_of_an_expectation_is_a_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = made_report(verdicts={CELL: "XFAIL"})
+    row = next(row for row in report["cells"] if row["id"] == CELL)
+    for number, code in ((3, 0), ([3], 2), ("3", 2)):
+        row["expectation"] = {"reason": "known", "number": number}
+        assert cli.main(["show", str(put(tmp_path / "report.json", report))]) == code
+        assert ("/expectation/number: " in capsys.readouterr().err) == (code == 2)
 
 
 @pytest.mark.parametrize("name", ["", "/", ".", "..", "a/b", "x" * 300])

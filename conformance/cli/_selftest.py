@@ -8,7 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from conformance.cli._common import Commands, refuse
+from conformance.cli._common import Commands, refuse, seed
 from conformance.report import write_atomically
 
 
@@ -18,7 +18,7 @@ def add(commands: Commands) -> None:
     selftest.add_argument("names", nargs="*", metavar="SABOTEUR", help="only these (default: all, and the controls)")
     selftest.add_argument("--saboteurs-only", action="store_true", help="leave out the conforming backends")
     selftest.add_argument("-n", type=int, default=1, metavar="WORKERS", help="processes side by side (default: 1)")
-    selftest.add_argument("--seed", type=int, default=0, metavar="N", help="the seed of weights and inputs")
+    selftest.add_argument("--seed", type=seed, default=0, metavar="N", help="the seed of weights and inputs")
     selftest.add_argument("--output", type=Path, metavar="DIR", help="write selftest.json and selftest.md there")
     selftest.add_argument("--list", action="store_true", help="show the saboteurs and the clauses that must catch them")
     selftest.add_argument("-q", "--quiet", action="store_true", help="no progress, only the result")

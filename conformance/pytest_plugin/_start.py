@@ -22,6 +22,7 @@ from conformance.errors import HarnessError
 from conformance.expectations import Expectations, ExpectationsFile
 from conformance.pytest_plugin._expectations import expectations_of, file_to_update
 from conformance.quiet import NUMPY_IS_MISSING, ignore_missing_numpy
+from conformance.seeds import seed_of
 from conformance.selection import select
 from conformance.targets import described_target
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from conformance.workshop import Workshop
 
 _GIB = 2**30
+#: Seconds of a step, or GiB of a process: more than any has, and no more than the system calls can be given.
+_MOST = 1_000_000
 
 
 def start(config: pytest.Config) -> None:
@@ -87,8 +90,8 @@ def limits_of(config: pytest.Config) -> Limits:
     """What devices may use, as the options say. Raises UsageError for a number that makes no sense."""
     seconds, gibibytes = config.option.conformance_timeout, config.option.conformance_memory
     for name, value in (("--conformance-timeout", seconds), ("--conformance-memory", gibibytes)):
-        if not value > 0:
-            raise pytest.UsageError(f"{name} takes a positive number, found {value:g}")
+        if not 0 < value <= _MOST:
+            raise pytest.UsageError(f"{name} takes a positive number up to {_MOST}, found {value:g}")
     reruns = config.option.conformance_reruns
     if reruns < 0:
         raise pytest.UsageError(f"--conformance-reruns takes a number, 0 or more, found {reruns}")
@@ -108,9 +111,9 @@ def _seed(config: pytest.Config) -> int:
     if text == "random":
         return random.SystemRandom().randrange(2**31)
     try:
-        return int(text)
-    except ValueError:
-        raise pytest.UsageError(f"--conformance-seed takes a whole number or 'random', found {text!r}") from None
+        return seed_of(text)
+    except ValueError as error:
+        raise pytest.UsageError(f"--conformance-seed: {error}; or 'random'") from None
 
 
 def _goldens(config: pytest.Config) -> Path | None:
