@@ -32,6 +32,7 @@ __all__ = [
     "assert_hands_over",
     "assert_names",
     "assert_requires_grad_like",
+    "assert_requires_no_grad",
     "assert_same_signatures",
     "assert_types_like",
     "check",
@@ -135,6 +136,12 @@ def assert_requires_grad_like(actual: Any, expected: Any, where: str) -> None:
     for index, (mine, theirs) in enumerate(zip(_leaves(actual), _leaves(expected), strict=False)):
         if isinstance(mine, torch.Tensor) and isinstance(theirs, torch.Tensor):
             check(theirs.requires_grad or not mine.requires_grad, f"{where}, tensor {index}: requires grad")
+
+
+def assert_requires_no_grad(actual: Any, where: str) -> None:
+    """No tensor of ``actual`` requires grad, whatever eager PyTorch's does outside of a guard."""
+    for index, leaf in enumerate(_leaves(actual)):
+        check(not (isinstance(leaf, torch.Tensor) and leaf.requires_grad), f"{where}, tensor {index}: requires grad")
 
 
 def assert_types_like(actual: Any, expected: Any, where: str) -> None:
