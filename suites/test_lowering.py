@@ -77,11 +77,15 @@ def test_repeatable(host, case):
 
 @clause("lowering.original-untouched", source="pytorch/pytorch#53068", level=Level.CORE, cases=REPRESENTATIVE)
 def test_original_is_untouched(host, case):
-    """The original module computes the same, and has the same methods, attributes and state, after lowering."""
+    """The original module computes the same, and has the same methods, attributes and state, after lowering, and after
+    the lowered module has run."""
     original = host.script(case)
     before = host.state_of(original)
-    host.lower(original)
+    lowered = host.lower(original)
     assert_equal(host.state_of(original), before, "the original's methods, attributes and tensors")
+    for call in case.calls:
+        host.run_call(lowered, call)
+    assert_equal(host.state_of(original), before, "the original's methods, attributes and tensors, after a run")
     for call in case.calls:
         assert_close(host.run_call(original, call)[0], call.expected, f"the original's {call.method}")
 

@@ -278,4 +278,23 @@ class OptimisesOriginal(_ChangesOriginal):
             graph.registerOutput(node.output())
 
 
+@saboteur("lowering.original-untouched", phases=("inspect",))
+class FoldsOriginalWhenRun(PythonControl):
+    """Where the module was lowered, the first run scales the original's parameters in place."""
+
+    name = "folds_original_when_run"
+
+    def lower(self, module: torch.jit.ScriptModule, method_compile_spec: dict[str, Any]) -> torch.jit.ScriptModule:
+        _unfolded.extend(module.parameters())
+        return super().lower(module, method_compile_spec)
+
+    class implementation(PythonBackend):
+        def call(self, handle: Handle, inputs: list[Any]) -> Any:
+            while _unfolded:
+                _unfolded.pop().data *= 2.0
+            return super().call(handle, inputs)
+
+
+_unfolded: list[Tensor] = []
+
 SABOTEURS = (*saboteur.all(), *sabotage_leftovers.SABOTEURS)
