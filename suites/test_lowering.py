@@ -137,13 +137,15 @@ def test_spec_is_intact(host, case, backend, record):
     control=Control.NONE,
 )
 def test_bad_spec(host, case):
-    """A key that is no method, an empty spec, a non-string key, a module that is not scripted: a clear error, no crash,
-    and lowering works afterwards."""
+    """A key that is no method, an empty spec, a non-string key, a module that is not scripted: a clear error, which
+    names the key that is no method, no crash, and lowering works afterwards."""
     original = host.script(case)
     faults = ("unknown method", "empty spec", "key that is no string", "module that is not scripted")
     for fault in faults:
-        with refused(f"lowering with {fault}"):
+        with refused(f"lowering with {fault}") as error:
             host.lower_badly(original, fault)
+        if fault == "unknown method":
+            assert_names(error, "no_such_method")
     lowered = host.lower(original)
     assert_close(host.run_call(lowered, case.call)[0], case.call.expected, "a lowering after the refused ones")
 

@@ -238,6 +238,20 @@ class RefusesWithoutWords(PythonControl):
                 raise RuntimeError(" ") from None
 
 
+@saboteur("lowering.bad-spec", phases=("lower",))
+class NamesNoUnknownMethod(PythonControl):
+    name = "names_no_unknown_method"
+
+    class implementation(PythonBackend):
+        """A key of the compile spec that is no method is refused with an error that does not name it."""
+
+        def check_spec(self, module: torch._C.ScriptModule, method_compile_spec: Spec) -> None:
+            try:
+                super().check_spec(module, method_compile_spec)
+            except RuntimeError:
+                raise RuntimeError("invalid argument") from None
+
+
 # Weights
 
 
