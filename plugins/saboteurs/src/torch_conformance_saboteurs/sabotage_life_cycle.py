@@ -129,6 +129,17 @@ class IgnoresSpec(PythonControl):
 
 
 @saboteur("lowering.spec-intact", phases=("probe",))
+class GivesFirstSpecToAll(PythonControl):
+    name = "gives_first_spec_to_all"
+
+    class implementation(PythonBackend):
+        """The compile spec of the first method is taken for that of every other."""
+
+        def spec_bytes(self, method_compile_spec: Spec) -> bytes:
+            return super().spec_bytes(dict.fromkeys(method_compile_spec, next(iter(method_compile_spec.values()))))
+
+
+@saboteur("lowering.spec-intact", phases=("probe",))
 class CutsSpec(PythonControl):
     name = "cuts_spec"
 
