@@ -66,8 +66,8 @@ class ConvNet(torch.nn.Module):
 def _used_batch_norm(channels: int) -> torch.nn.BatchNorm2d:
     """With statistics, weight and bias of its own: a fresh one leaves its input as it is."""
     norm = torch.nn.BatchNorm2d(channels)
-    torch.nn.init.normal_(norm.running_mean)
-    torch.nn.init.uniform_(norm.running_var, 0.5, 2.0)
+    norm.running_mean = torch.randn(channels)
+    norm.running_var = torch.rand(channels) + 0.5
     torch.nn.init.uniform_(norm.weight, 0.5, 2.0)
     torch.nn.init.normal_(norm.bias)
     return norm
