@@ -1,17 +1,18 @@
-"""Saboteurs: what a module holds is taken for something else: weights, attributes, the settings of its layers."""
+"""Saboteurs: what a module or a tensor holds is taken for something else: weights, attributes, settings, signs."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.jit._recursive import wrap_cpp_module
 
 from torch_conformance_saboteurs.archive import module_from_bytes, module_to_bytes
 from torch_conformance_saboteurs.backends import PythonControl
 from torch_conformance_saboteurs.control import PythonBackend, Record
 from torch_conformance_saboteurs.graphs import nodes_of
-from torch_conformance_saboteurs.sabotage_tools import ChangedGraph, Listing
+from torch_conformance_saboteurs.sabotage_tools import ChangedGraph, ChangedTensors, Listing
 
 saboteur = Listing()
 
@@ -125,6 +126,17 @@ class IgnoresNumbersOfModules(PythonControl):
         def change(self, graph: Any, node: Any) -> None:
             if node.kind() == "prim::GetAttr" and node.output().type().kind() == "FloatType":
                 node.output().replaceAllUsesWith(graph.insertConstant(1.0))
+
+
+@saboteur("lowering.outputs")
+class LosesSignOfZero(PythonControl):
+    name = "loses_sign_of_zero"
+
+    class implementation(ChangedTensors):
+        """A result of -0.0 becomes 0.0."""
+
+        def change(self, tensor: Tensor, inputs: list[Any]) -> Tensor:
+            return tensor + 0.0 if tensor.dtype.is_floating_point else tensor
 
 
 SABOTEURS = saboteur.all()
