@@ -11,8 +11,9 @@ from typing import Any
 
 import torch
 
+from conformance import features
 from conformance.cases import case_named
-from conformance.comparison import assert_close, assert_equal, describe
+from conformance.comparison import assert_close, assert_equal, describe, is_equal
 from conformance.errors import ConformanceFailure, DeviceDied, SubjectError
 from conformance.toolchains.torchscript.archive import records, underlined_lines
 from conformance.toolchains.torchscript.face import (
@@ -32,9 +33,12 @@ __all__ = [
     "assert_hands_over",
     "assert_names",
     "assert_requires_grad_like",
+    "assert_requires_no_grad",
     "assert_same_signatures",
+    "assert_signs_of_zeros",
     "assert_types_like",
     "check",
+    "is_equal",
     "refused",
     "traces_of",
     "unavailable",
@@ -135,6 +139,24 @@ def assert_requires_grad_like(actual: Any, expected: Any, where: str) -> None:
     for index, (mine, theirs) in enumerate(zip(_leaves(actual), _leaves(expected), strict=False)):
         if isinstance(mine, torch.Tensor) and isinstance(theirs, torch.Tensor):
             check(theirs.requires_grad or not mine.requires_grad, f"{where}, tensor {index}: requires grad")
+
+
+def assert_requires_no_grad(actual: Any, where: str) -> None:
+    """No tensor of ``actual`` requires grad, whatever eager PyTorch's does outside of a guard."""
+    for index, leaf in enumerate(_leaves(actual)):
+        check(not (isinstance(leaf, torch.Tensor) and leaf.requires_grad), f"{where}, tensor {index}: requires grad")
+
+
+def assert_signs_of_zeros(case: PreparedCase, actual: Any, expected: Any, where: str) -> None:
+    """In a case that needs ``non_finite``, zeros have the sign of the expected ones; a tolerance takes -0.0 for 0.0."""
+    if features.non_finite not in case_named(case.name).features:
+        return
+    for index, (mine, theirs) in enumerate(zip(_leaves(actual), _leaves(expected), strict=True)):
+        same = (mine != 0) | (theirs != 0) | (torch.signbit(mine) == torch.signbit(theirs))
+        check(
+            bool(same.all()),
+            f"{where}, tensor {index}: expected zeros with signs as in {describe(theirs)}, found {describe(mine)}",
+        )
 
 
 def assert_types_like(actual: Any, expected: Any, where: str) -> None:

@@ -19,6 +19,7 @@ from torch_conformance_saboteurs import (
     sabotage_debug,
     sabotage_flaky,
     sabotage_inference,
+    sabotage_layers,
     sabotage_life_cycle,
     sabotage_native,
     sabotage_numbers,
@@ -31,6 +32,7 @@ from torch_conformance_saboteurs import (
 
 SABOTEURS: tuple[Saboteur, ...] = (
     *sabotage_numbers.SABOTEURS,
+    *sabotage_layers.SABOTEURS,
     *sabotage_operators.SABOTEURS,
     *sabotage_state.SABOTEURS,
     *sabotage_life_cycle.SABOTEURS,
