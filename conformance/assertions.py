@@ -257,7 +257,8 @@ def traces_of(identity: dict[str, Any], artifact: Artifact) -> dict[str, list[st
     contents = {
         name: _with_decodings(data) for name, data in records(artifact.data).items() if not name.endswith(".debug_pkl")
     }
-    number = re.compile(rb"(?<![0-9A-Za-z])%d(?![0-9A-Za-z])" % identity["pid"])
+    # A text in a pickle may be followed by a letter: the next opcode.
+    number = re.compile(rb"(?<![0-9A-Za-z])%d(?![0-9])" % identity["pid"])
     long_enough = identity["pid"] >= 1000
     folders = [folder.encode() for folder in identity["folders"]]
     return {

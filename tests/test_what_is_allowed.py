@@ -117,6 +117,7 @@ def test_nothing_is_what_may_be_seen_only_where_it_is_said() -> None:
         (4321, "lowered by process 4321", True),
         (4321, "pid=4321;", True),
         (4321, "a line of 14321 bytes", False),
+        (4321, "by process 4321q", True),
         (4321, "x4321f", False),
         (7, "version 7, 7 methods", False),
         (999, "999", False),
