@@ -273,16 +273,21 @@ def assert_bundle(device: TorchScriptDevice, module: Module, samples: dict[str, 
 def traces_of(identity: dict[str, Any], artifact: Artifact) -> dict[str, list[str]]:
     """What an artifact holds of the process that made it: ``{"a path": [...], "the id": [...]}``.
 
-    Records with source positions for debugging are PyTorch's, and name the files of the model's own source.
+    Records with source positions for debugging are PyTorch's, and name the files of the model's own source. A short id,
+    as processes have in a container, is not looked for: any small number would be it.
     """
     contents = {
         name: _with_decodings(data) for name, data in records(artifact.data).items() if not name.endswith(".debug_pkl")
     }
-    number = re.compile(rb"(?<![0-9])%d(?![0-9])" % identity["pid"])
+    # A text in a pickle may be followed by a letter: the next opcode.
+    number = re.compile(rb"(?<![0-9A-Za-z])%d(?![0-9])" % identity["pid"])
+    long_enough = identity["pid"] >= 1000
     folders = [folder.encode() for folder in identity["folders"]]
     return {
         "a path": [f"{each.decode()} in {name}" for name, data in contents.items() for each in folders if each in data],
-        "the id": [f"{identity['pid']} in {name}" for name, data in contents.items() if number.search(data)],
+        "the id": [
+            f"{identity['pid']} in {name}" for name, data in contents.items() if long_enough and number.search(data)
+        ],
     }
 
 
