@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import torch
@@ -36,6 +37,7 @@ __all__ = [
     "assert_strides_like",
     "assert_taken_or_refused",
     "assert_trained_alike",
+    "assert_training_refused",
     "is_clean_refusal",
     "sizes_of",
 ]
@@ -100,6 +102,23 @@ def assert_trained_alike(found: Trained, expected: Trained, where: str) -> None:
     assert_close(found.gradients, expected.gradients, f"{where}, the gradients")
 
 
+def assert_training_refused(
+    host: DynamoDevice, bare: DynamoDevice, case: PreparedCase, backend: str, wanted: tuple[bool, ...]
+) -> None:
+    """A call whose arguments require grad as ``wanted`` says, or whose model's parameters do, is refused by an error
+    that names the backend, or an error of going back from it."""
+    try:
+        found = host.differentiate(host.compile(case), case.call.inputs, wanted)
+    except SubjectError as error:
+        clean = is_clean_refusal(error, backend) or "backward" in error.text
+        check(clean, f"expected BackendCompilerFailed naming {backend!r}, or an error of backward, found {error}")
+        return
+    whose = "inputs" if any(wanted) else "parameters"
+    check(all(found.requires_grad), f"{case.name}: the result requires no grad, though the {whose} do; nobody is told")
+    assert_trained_alike(found, bare.differentiate(bare.build(case), case.call.inputs, wanted), case.name)
+    check(False, f"the gradients of {case.name} are right: the declaration is out of date")
+
+
 def assert_dropped_alike(found: Trained, share: float, where: str) -> None:
     """The gradient of the first argument is zero exactly where the result is, which is so in about ``share`` of it."""
     (result,), (gradients,) = found.results, found.gradients
@@ -122,13 +141,21 @@ def assert_taken_or_refused(
         compiled = host.compile_with(case, options=options, mode=mode)
         found = host.run(compiled, case.call.inputs).result
     except SubjectError as error:
-        named = name in error.text or keyword in error.text
-        check(named, f"{keyword} {name!r}: the error names neither: {error.type}: {error.text.strip():.300}")
+        check(
+            _speaks_of(error.text, name, keyword),
+            f"{keyword} {name!r}: the error names neither: {error.type}: {error.text.strip():.300}",
+        )
         return
     assert_close(found, case.call.expected, f"{case.name} with an unknown one of {keyword}")
-    said = host.said
-    mentioned = name in said or "ignor" in said
+    mentioned = name in host.said or any(
+        "ignor" in line and _speaks_of(line, name, keyword) for line in host.said.splitlines()
+    )
     check(mentioned, f"{keyword} {name!r} is neither refused nor said to be ignored, though no backend can know it")
+
+
+def _speaks_of(text: str, name: str, keyword: str) -> bool:
+    """Whether a text has the name, or the keyword as a word ("model" is not about a mode)."""
+    return name in text or re.search(rf"\b{keyword.removesuffix('s')}s?\b", text, re.IGNORECASE) is not None
 
 
 def is_clean_refusal(error: SubjectError, backend: str) -> bool:

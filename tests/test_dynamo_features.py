@@ -22,6 +22,7 @@ PICKY = """
             .without(features.integers, "they are narrowed to 32 bits")
             .without(features.non_contiguous, "inputs are checked when code runs")
             .without(features.mixed_dtypes, "there is one dtype")
+            .without(features.training, "there is no backward pass")
         )
 
     def check(arguments):
@@ -39,6 +40,8 @@ PICKY = """
     def compiler(graph, example_inputs):
         if any(isinstance(each, torch.SymInt) for each in example_inputs):
             raise NotImplementedError("sizes are no symbols")
+        if torch.is_grad_enabled() and any(each.requires_grad for each in example_inputs):
+            raise NotImplementedError("there is no backward pass")
         for node in graph.graph.nodes:
             if any(word in str(node.target) for word in ("nonzero", "cond")):
                 raise NotImplementedError(f"there is no {node.target}")
@@ -80,7 +83,8 @@ MODEST = """
 SOURCES = {"picky": PICKY, "modest": MODEST}
 GUARDS = "test_dynamo_guards and (test_kinds or test_one_shape_env or test_specialisation)"
 PARTS = {
-    "picky": f"test_refusal or test_outputs and (branch_on or loop or sizes or sized) or {GUARDS}",
+    "picky": "test_outputs and (branch_on or loop or sizes or sized)"
+    f" or test_refusal or test_training_refused or {GUARDS}",
     "modest": "test_outputs and (break or loop or sizes or several or scalars or dictionary or tuple)"
     f" or test_refusal and (matmul or reductions or cond or branch_on or nonzero or constants) or {GUARDS}",
 }
@@ -115,6 +119,7 @@ def test_a_backend_that_refuses_what_it_declares_missing_fails_nowhere(runs: dic
         ("picky", "compile.outputs", {"branch_on_data", "loop", "sizes", "sized_backward"}),
         ("picky", "guards.specialisation", {"sizes"}),
         ("picky", "guards.kinds", {"chain"}),
+        ("picky", "training.refusal", {"chain"}),
         ("picky", "guards.one-shape-env", {"sizes"}),
         ("modest", "compile.refusal", {"matmul", "reductions", "cond", "branch_on_data", "nonzero", "constants"}),
         ("modest", "compile.outputs", {"graph_break", "loop", "sizes", "several_outputs", "scalars", "dictionary"}),

@@ -27,6 +27,18 @@ class Trained(torch.nn.Module):
         return torch.tanh(self.second(torch.relu(self.first(x)) * 2)) - y
 
 
+@case("weighted", f.parameters, samples=pairs(3, 4))
+class Weighted(torch.nn.Module):
+    """The floor of operators, and a parameter that requires grad."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(3, 4))
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return torch.relu(x - y) * self.weight - y / (1 + x * x)
+
+
 @case(
     "convolved",
     f.parameters,
