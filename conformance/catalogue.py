@@ -89,13 +89,18 @@ class SelectionError(Exception):
 
 
 def examine(source: Source, pool: ZygotePool, *, prepare: bool) -> Candidate:
-    """Import a source's class, describe it, prepare it if asked, and load it; in a child, so that it may crash."""
+    """Import a source's class, prepare it if asked, describe it, and load it; in a child, so that it may crash.
+
+    What was not prepared is described without its libraries, which need not be there yet.
+    """
     device = discovery(source, pool)
     description = None
     try:
-        device.call("describe", phase="import")
+        device.call("open", phase="import")
         prepared = device.call("prepare", seconds=_PREPARE_SECONDS) if prepare else {}
-        description = _described(source, prepared, device.call("describe", phase="import"))
+        # Only now, and only if they were prepared: a library may be what ``prepare()`` has just built.
+        message = device.call("describe", libraries=prepare)
+        description = _described(source, prepared, message)
         if prepare and source.distribution:
             digest = distribution_hash(source.distribution)
             description = dataclasses.replace(description, distribution_hash=digest)

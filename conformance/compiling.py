@@ -92,16 +92,19 @@ def compiled(wanted: Compilation, cache: Path, announce: Callable[[], None] = la
     path = wanted.path(cache)
     if path.is_file():
         return path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(path.with_name("lock"), timeout=_LOCK_SECONDS)
     try:
-        with lock:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with filelock.FileLock(path.with_name("lock"), timeout=_LOCK_SECONDS):
             if not path.is_file():
                 announce()
                 _compile(wanted, path)
     except filelock.Timeout as error:
         raise CompileError(
             f"another process has been compiling {path.name} for {_LOCK_SECONDS} s; end it and try again"
+        ) from error
+    except OSError as error:
+        raise CompileError(
+            f"{path.name} cannot be kept in {cache}: {error.strerror or error}; make room there and let this user write"
         ) from error
     return path
 

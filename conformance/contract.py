@@ -79,11 +79,6 @@ class Clause:
     #: What the backend must be able to do for the clause to say anything, beside what each case needs.
     needs: frozenset[Feature] = frozenset()
 
-    @property
-    def title(self) -> str:
-        """The first line of the statement."""
-        return self.statement.splitlines()[0]
-
 
 def clause(
     id: str,

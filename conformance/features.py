@@ -166,8 +166,3 @@ class Features:
 def known_features() -> Iterator[Feature]:
     """Every feature, in the order in which they are documented."""
     return iter(_REGISTRY.values())
-
-
-def feature_named(name: str) -> Feature:
-    """The feature of that name; KeyError when there is none."""
-    return _REGISTRY[name]

@@ -9,6 +9,7 @@ import dataclasses
 import hashlib
 import importlib
 import importlib.metadata
+import inspect
 import json
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from conformance.backend import Backend, DynamoBackend, Environment, Tolerance, 
 from conformance.features import Features, delegation
 
 ENTRY_POINT_GROUP = "conformance_backends"
+#: What ``libraries`` must be.
+_PATHS = "a tuple of paths as strings"
 #: Where backends of ``torch.compile`` register themselves with PyTorch.
 DYNAMO_ENTRY_POINT_GROUP = "torch_dynamo_backends"
 
@@ -164,12 +167,9 @@ def problems_of(backend: Backend) -> list[str]:
         all(isinstance(key, str) and isinstance(value, Tolerance) for key, value in tolerances.items()),
     )
     if isinstance(backend, TorchScriptBackend):
-        libraries = backend.libraries
-        expect(
-            "libraries",
-            "a tuple of paths as strings",
-            isinstance(libraries, tuple) and all(isinstance(path, str) for path in libraries),
-        )
+        libraries = inspect.getattr_static(backend, "libraries")
+        # What computes them may compile them, which is for after prepare(): describe_libraries() looks at those.
+        expect("libraries", _PATHS, hasattr(type(libraries), "__get__") or _are_paths(libraries))
     if isinstance(backend, DynamoBackend):
         expect("options", "a mapping that JSON can hold", _is_json_object(backend.options))
         expect("mode", "a string or None", backend.mode is None or isinstance(backend.mode, str))
@@ -181,6 +181,10 @@ def problems_of(backend: Backend) -> list[str]:
     return problems
 
 
+def _are_paths(value: Any) -> bool:
+    return isinstance(value, tuple) and all(isinstance(path, str) for path in value)
+
+
 def _is_json_object(value: Any) -> bool:
     try:
         return isinstance(json.loads(json.dumps(dict(value))), dict) and all(isinstance(key, str) for key in value)
@@ -189,8 +193,10 @@ def _is_json_object(value: Any) -> bool:
 
 
 def describe(backend: Backend) -> dict[str, Any]:
-    """A backend as plain data: what the pytest process, the plan and the report know of it."""
-    libraries = backend.libraries if isinstance(backend, TorchScriptBackend) else ()
+    """A backend as plain data: what the pytest process, the plan and the report know of it.
+
+    Its libraries are left out: :func:`describe_libraries` has them, once they are prepared.
+    """
     states = {state.value: getattr(backend, state.attribute) for state in Availability}
     return {
         "name": backend.name,
@@ -200,9 +206,30 @@ def describe(backend: Backend) -> dict[str, Any]:
         "states": {name: None if state is None else dict(state) for name, state in states.items()},
         "lost": None if backend.lost is None else dict(backend.lost),
         "goldens": backend.goldens,
-        "libraries": [str(Path(path).absolute()) for path in libraries],
+        "libraries": [],
         "options": dict(backend.options) if isinstance(backend, DynamoBackend) else {},
-        "files": [{"name": Path(path).name, "sha256": sha256_of(Path(path))} for path in libraries],
+        "files": [],
+    }
+
+
+def describe_libraries(backend: TorchScriptBackend) -> dict[str, Any]:
+    """The libraries of a backend that has been prepared, and their digests, as parts of what :func:`describe` gives.
+
+    Raises PluginError for what are no paths, and for a path at which there is no file.
+    """
+    libraries = backend.libraries
+    if not _are_paths(libraries):
+        raise PluginError(f"libraries must be {_PATHS}, found {type(libraries).__name__}: {libraries!r:.80}")
+    paths = [Path(path).absolute() for path in libraries]
+    missing = [path for path in libraries if not Path(path).is_file()]
+    if missing:
+        raise PluginError(
+            f"libraries names {' and '.join(missing)}, and after prepare() there is no such file: build it before the "
+            f"run or in prepare(), and give a path that is right in {Path.cwd()}, or an absolute one"
+        )
+    return {
+        "libraries": list(map(str, paths)),
+        "files": [{"name": path.name, "sha256": sha256_of(path)} for path in paths],
     }
 
 

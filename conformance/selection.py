@@ -153,7 +153,7 @@ def _renamed(candidate: Candidate, name: str, options: dict[str, Any] | None = N
 
 
 def _with_options(candidate: Candidate, compile_options: Sequence[dict[str, Any]]) -> list[Candidate]:
-    if not compile_options:
+    if not compile_options or not candidate.usable:  # what is wrong with it comes before what it takes
         return [candidate]
     toolchain = candidate.description.toolchain if candidate.description else candidate.source.toolchain
     if toolchain != "dynamo":

@@ -46,6 +46,10 @@ def test_an_unknown_name_lists_the_known_ones(project: Project) -> None:
             "libraries must be a tuple of paths as strings, found str: 'lib.so'",
         ),
         (
+            DERIVED + "    @property\n    def libraries(self):\n        return ['lib.so']\n",
+            "libraries must be a tuple of paths as strings, found list: ['lib.so']",
+        ),
+        (
             DERIVED + "    features = ['loops']\n",
             "features must be a conformance.Features, found list: ['loops']",
         ),
@@ -72,6 +76,48 @@ def test_a_wrong_class_is_explained(project: Project, source: str, complaint: st
     run = project.run("--backend=wrong")
     assert run.exit_code == 4
     assert complaint in " ".join(run.output.split())
+
+
+BUILT_BY_PREPARE = """
+    import os, shutil
+    from conformance import Environment, TorchScriptBackend
+    from torch_conformance_reference import library_path
+
+    class Plugin(TorchScriptBackend):
+        name = "reference"
+{libraries}
+
+        def prepare(self):
+            os.makedirs("build", exist_ok=True)
+            shutil.copy(library_path(), "build/libmine.so")
+            return Environment(MINE_IS_BUILT="yes")
+"""
+
+COMPUTED = """
+        @property
+        def libraries(self):
+            assert os.environ["MINE_IS_BUILT"], "a library that is asked for before prepare() has to be built slowly"
+            return ("build/libmine.so",)
+"""
+
+
+@pytest.mark.parametrize(
+    "libraries", ['        libraries = ("build/libmine.so",)', COMPUTED], ids=["named", "computed"]
+)
+def test_what_prepare_builds_need_not_be_there_before(project: Project, libraries: str) -> None:
+    project.install("mine", BUILT_BY_PREPARE.format(libraries=libraries))
+    listing = project.run("--list-backends")
+    assert "mine torchscript no" in " ".join(listing.output.split()), listing.output
+    run = project.run("--backend=mine", "-k", "test_composition")
+    assert run.exit_code == 0, run.output
+    assert [file["name"] for file in run.report("mine")["backend"]["files"]] == ["libmine.so"]
+
+
+def test_a_library_that_nobody_built_is_named(project: Project) -> None:
+    project.install("mine", DERIVED + "    libraries = ('build/libmine.so',)\n")
+    run = project.run("--backend=mine")
+    assert run.exit_code == 4
+    assert "libraries names build/libmine.so, and after prepare() there is no such file" in " ".join(run.output.split())
 
 
 def test_a_compile_spec_of_the_wrong_shape_is_a_failure_of_lowering(project: Project) -> None:

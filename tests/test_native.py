@@ -20,8 +20,8 @@ from torch_conformance_saboteurs.build import build
 from conformance.cases import Call
 from conformance.compiling import CompileError
 from conformance.devices import Ledger, Limits, ZygotePool
-from conformance.devices._native import MESSAGES, NativePool
-from conformance.errors import HarnessError
+from conformance.devices._native import MESSAGES, NativePool, _expect_start
+from conformance.errors import HarnessError, TargetUnable
 from conformance.shared_objects import is_of_python, needed_of_python
 from conformance.toolchains.torchscript.face import Artifact, Step, TorchScriptDevice
 from conformance.values import decode, encode
@@ -277,3 +277,33 @@ def test_a_source_that_does_not_compile_is_explained(tmp_path: Path, monkeypatch
         path = compiled(Compilation("program", sources, "main.cpp", ()), tmp_path, lambda: announced.append(True))
     assert path.is_file()
     assert len(announced) == 1, "what is in the cache is not compiled again"
+
+
+def test_a_cache_that_cannot_be_written_is_told_once_and_for_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cache").write_text("no folder")
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda _: tmp_path / "cache")
+    local = ZygotePool(Limits())
+    native = NativePool(local)
+    for _ in range(2):
+        with pytest.raises(TargetUnable, match=r"no native target: native_target cannot be kept in .*Not a directory"):
+            native.program()
+        monkeypatch.undo()  # what was found wrong is remembered
+    local.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("no program", "Exec format error"), ("#!/bin/sh\nsleep 60\n", "it did not end within 0.2 s")],
+    ids=["no-program", "hangs"],
+)
+def test_a_program_that_cannot_be_started_is_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, why: str
+) -> None:
+    program = tmp_path / "program"
+    program.write_text(text)
+    program.chmod(0o755)
+    monkeypatch.setattr("conformance.devices._native._START_SECONDS", 0.2)
+    with pytest.raises(CompileError, match=f"cannot be started: {why}"):
+        _expect_start(program)

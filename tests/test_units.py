@@ -11,10 +11,14 @@ import pytest
 import torch
 
 from conformance import Environment, Features, Tolerance, features
+from conformance.catalogue import Candidate
 from conformance.comparison import assert_close, assert_equal, comparing
 from conformance.contract import Level, shipped_clauses
-from conformance.errors import ConformanceFailure, DeviceDied, DeviceTimeout, HarnessError, SubjectError
+from conformance.errors import ConformanceFailure, DeviceDied, DeviceEnded, DeviceTimeout, HarnessError, SubjectError
+from conformance.registry import Source
 from conformance.report._certification import certification
+from conformance.reproducers._tape import Tape
+from conformance.selection import _with_options
 from conformance.values import decode, encode
 from conformance.verdict import NotApplicable, Verdict, outcome_of
 
@@ -198,3 +202,17 @@ def test_what_an_author_writes_is_checked() -> None:
     assert features.loops in lacking
     assert features.fork not in lacking
     assert dict(Environment(A="1", B=None)) == {"A": "1", "B": None}
+
+
+def test_options_hide_nothing_of_a_backend_that_cannot_be_used() -> None:
+    broken = Candidate(Source("broken"), problem="import raised ModuleNotFoundError: no vendor")
+    assert _with_options(broken, [{"level": 1}]) == [broken]
+
+
+def test_a_script_says_what_a_step_came_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("conformance.reproducers._tape.VERBS", {1: "run"})
+    tape = Tape({1: {"step": 1, "phase": "run", "came_to": "did not come back in time", "stderr": "a stack"}})
+    with pytest.raises(DeviceEnded) as ended:
+        tape.play("run", "run")
+    assert str(ended.value) == "the process did not come back in time during run"
+    assert ended.value.stderr == "a stack"

@@ -12,8 +12,6 @@ import tempfile
 import time
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
-import execnet
-
 from conformance.devices._framing import BUILTIN_VALUES, Codec, frame, unframe
 from conformance.errors import (
     DeviceDied,
@@ -29,6 +27,8 @@ if TYPE_CHECKING:
     from conformance.devices._zygote_client import Zygote
 
 _POLL_SECONDS = 0.05
+#: How much is received before the clock is looked at again.
+_CHUNKS_AT_ONCE = 64
 #: How long a process that hangs gets to write its stack.
 _GRACE_SECONDS = 0.5
 #: How much captured output goes into a message.
@@ -148,19 +148,20 @@ class Child:
 
     def _wait(self, phase: str, deadline: float, seconds: float) -> dict[str, Any]:
         while True:
+            end = self._zygote.end_of(self._ticket)
+            arrived = self._drain()
             message = self._message(phase)
             if message is not None:
                 return message
-            end = self._zygote.end_of(self._ticket)
-            if self._drain():
-                continue
-            if end is not None:
+            if end is not None and not arrived:
                 self._died(phase, *end)
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 self._time_out(phase, seconds)
             if self._written() > self._limits.output_bytes:
                 self._end_with(DeviceFlooded(phase, self._limits.output_bytes))
+            if arrived:
+                continue
             waiting = [self._connection, self._zygote.control]
             writing = [self._connection] if self._unsent else []
             readable, writable, _ = select.select(waiting, writing, [], min(remaining, _POLL_SECONDS))
@@ -172,11 +173,14 @@ class Child:
                 self._zygote.read_notices()
 
     def _drain(self) -> bool:
-        """Take what has arrived; False when nothing had."""
+        """Take what has arrived, but not for ever from a process that goes on sending; False when nothing had."""
         self._connection.setblocking(False)
         taken = False
         with contextlib.suppress(BlockingIOError, ConnectionError):
-            while chunk := self._connection.recv(1 << 20):
+            for _ in range(_CHUNKS_AT_ONCE):
+                chunk = self._connection.recv(1 << 20)
+                if not chunk:
+                    break
                 self._data += chunk
                 taken = True
         return taken
@@ -185,8 +189,8 @@ class Child:
         """The answer to the last request, once it is whole."""
         try:
             message = unframe(self._data, self._codec)
-        except (execnet.DataFormatError, ValueError) as error:
-            self._end_with(DeviceGarbled(phase, f"{type(error).__name__}: {error}"))
+        except ValueError as error:
+            self._end_with(DeviceGarbled(phase, str(error)))
         if message is None:
             return None
         self._data.clear()

@@ -15,19 +15,26 @@ from typing import Any
 import execnet
 
 _LENGTH = struct.Struct("!Q")
-_LONGEST = 2**34
+#: What is longer is no answer of any verb, but a length that something else wrote, or a device that never stops.
+_LONGEST = 2**30
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Codec:
-    """A message as bytes, and back. ``loads`` executes nothing, and raises ValueError or execnet.DataFormatError for
-    bytes that are no message."""
+    """A message as bytes, and back. ``loads`` executes nothing, and raises ValueError for bytes that are no message."""
 
     dumps: Callable[[Any], bytes]
     loads: Callable[[bytes], Any]
 
 
-BUILTIN_VALUES = Codec(execnet.dumps, execnet.loads)
+def _loads(data: bytes) -> Any:
+    try:
+        return execnet.loads(data)
+    except Exception as error:  # whatever its unserializer makes of bytes that a damaged process sent
+        raise ValueError(f"no message: {type(error).__name__}: {error}") from error
+
+
+BUILTIN_VALUES = Codec(execnet.dumps, _loads)
 
 
 def frame(message: Any, codec: Codec = BUILTIN_VALUES) -> bytes:
@@ -39,13 +46,13 @@ def frame(message: Any, codec: Codec = BUILTIN_VALUES) -> bytes:
 def unframe(data: bytearray, codec: Codec = BUILTIN_VALUES) -> Any | None:
     """The first whole message in ``data``, or None while it is not complete.
 
-    Raises ValueError or execnet.DataFormatError for bytes that are no message.
+    Raises ValueError for bytes that are no message, or the beginning of one that is too long.
     """
     if len(data) < _LENGTH.size:
         return None
     (length,) = _LENGTH.unpack_from(data)
     if length > _LONGEST:
-        raise ValueError(f"a message of {length} bytes")
+        raise ValueError(f"a message of {length} bytes, where {_LONGEST} are the most")
     if len(data) < _LENGTH.size + length:
         return None
     return codec.loads(bytes(data[_LENGTH.size : _LENGTH.size + length]))

@@ -78,14 +78,19 @@ def native_program() -> Compilation:
 
 def _expect_start(program: Path) -> None:
     """Raise CompileError unless the program starts, which it does not where a library is missing."""
-    done = subprocess.run(
-        [str(program), "--version"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=_START_SECONDS,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [str(program), "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_START_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        why = error.strerror if isinstance(error, OSError) else f"it did not end within {_START_SECONDS} s"
+        raise CompileError(f"the native program was compiled and cannot be started: {why}") from error
     if done.returncode != 0:
         raise CompileError(f"the native program was compiled and does not start: {done.stderr.strip()}")
 

@@ -49,7 +49,7 @@ def _framed(reply: dict[str, Any]) -> bytes:
         return frame(reply)
     except execnet.DumpError as error:
         broken = f"the value of the verb cannot be sent: {error}"
-        return frame({**reply, "value": None, "broken": broken})
+        return frame({"number": reply["number"], "seconds": reply["seconds"], "warnings": [], "broken": broken})
 
 
 def _settle(descriptors: dict[str, int], environment: dict[str, str | None], limits: dict[str, int]) -> None:
@@ -98,7 +98,7 @@ def _answer(session: Any, request: dict[str, Any]) -> dict[str, Any]:
     sys.stderr.flush()
     reply["number"] = request["number"]
     reply["seconds"] = time.perf_counter() - started
-    reply["warnings"] = [f"{each.category.__name__}: {each.message}" for each in caught]
+    reply["warnings"] = [f"{each.category.__name__}: {_text(each.message)}" for each in caught]
     return reply
 
 
@@ -106,9 +106,22 @@ def _describe(error: BaseException) -> dict[str, Any]:
     return {
         "type": _qualified(type(error)),
         "bases": [_qualified(base) for base in type(error).__mro__[1:-1]],
-        "text": str(error),
-        "stack": "".join(traceback.format_exception(error)),
+        "text": _text(error),
+        "stack": _sendable("".join(traceback.format_exception(error))),
     }
+
+
+def _text(said: Any) -> str:
+    """What an exception or a warning says, whoever wrote it."""
+    try:
+        return _sendable(str(said))
+    except Exception as error:  # its __str__ is its author's
+        return f"({type(said).__name__} cannot say what it is: {type(error).__name__})"
+
+
+def _sendable(text: str) -> str:
+    """A text without lone surrogates, which stand for bytes that are no text, and which no message can hold."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _qualified(type_: type) -> str:

@@ -18,6 +18,7 @@ import signal
 import socket
 import sys
 import warnings
+from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ def main(control_descriptor: int) -> None:
         if control.fileno() in readable:
             request = lines.read()
             if request is None:
-                _kill_all()
+                _end_children(spared=frozenset())
                 return
             spare.become_device(*request)
             _tell(control, {"forked": spare.pid})
@@ -76,6 +77,7 @@ class _Spare:
             self._connection.close()
             for descriptor in inherited:
                 os.close(descriptor)
+            _adopt_orphans()  # while it lives, what goes astray is its own, and not a child of the zygote
             _touch_memory(preloaded)
             request = _Lines(theirs).read()
             if request is None:
@@ -152,7 +154,11 @@ def _become_device(message: dict[str, Any], descriptors: list[int]) -> None:
 
 
 def _adopt_orphans() -> None:
-    """Become the parent of what a device leaves behind, wherever it hid (setsid): it can be found and ended then."""
+    """Become the parent of what processes below this one leave behind, wherever they hid (setsid).
+
+    So a device is the parent of all that it started, directly or not; and the zygote of what a device that ended has
+    left behind, which can be found and ended then.
+    """
     import ctypes
 
     set_child_subreaper = 36
@@ -161,7 +167,7 @@ def _adopt_orphans() -> None:
 
 
 def _reap(control: socket.socket, devices: set[int]) -> None:
-    """Tell of each device that ended, and how many processes it left behind; these are killed."""
+    """Tell of each device that ended, and how many processes it left behind; these are killed before."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -171,21 +177,22 @@ def _reap(control: socket.socket, devices: set[int]) -> None:
             return
         if pid in devices:
             devices.remove(pid)
-            left = [child for child in _children() if child not in devices]
-            for child in left:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(child, signal.SIGKILL)
-            _tell(control, {"exited": pid, "status": os.waitstatus_to_exitcode(status), "left": len(left)})
+            left = _end_children(spared=devices)
+            _tell(control, {"exited": pid, "status": os.waitstatus_to_exitcode(status), "left": left})
 
 
-def _kill_all() -> None:
-    """End every device, and whatever becomes a child of this process when its parent ends."""
-    while children := _children():
+def _end_children(spared: Set[int]) -> int:
+    """End every child but these, and whatever becomes a child of this process when its parent ends; how many."""
+    ended = 0
+    while children := [child for child in _children() if child not in spared]:
         for child in children:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(-1, 0)
+        for child in children:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(child, 0)
+        ended += len(children)
+    return ended
 
 
 def _children() -> list[int]:
@@ -200,7 +207,8 @@ def _children() -> list[int]:
 
 
 def _tell(control: socket.socket, message: dict[str, Any]) -> None:
-    control.sendall(_line(message))
+    with contextlib.suppress(ConnectionError):  # nobody listens any more, which reading from it will tell
+        control.sendall(_line(message))
 
 
 def _line(message: dict[str, Any]) -> bytes:
@@ -232,3 +240,4 @@ class _Lines:
 
 if __name__ == "__main__":
     main(int(sys.argv[1]))
+    os._exit(0)  # nothing is left to finalise, and somebody waits for the end

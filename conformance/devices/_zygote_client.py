@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import itertools
 import json
 import os
@@ -17,6 +18,8 @@ from conformance.devices._zygote import PINNED_ENVIRONMENT
 from conformance.errors import HarnessError
 
 _START_SECONDS = 120.0
+#: How long a zygote gets to end what its devices have left.
+_END_SECONDS = 5.0
 
 
 class Zygote:
@@ -87,8 +90,13 @@ class Zygote:
             self._take(json.loads(line))
 
     def close(self) -> None:
-        """End the zygote; its children have been ended by their owners."""
+        """End the zygote, which ends first what its devices have left; they have been ended by their owners."""
+        with contextlib.suppress(OSError):  # it has gone already
+            self.control.shutdown(socket.SHUT_RDWR)
         self.control.close()
+        if self._ready:  # before that it has no device, and may be busy importing for a while
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_END_SECONDS)
         self._process.kill()
         self._process.wait()
 

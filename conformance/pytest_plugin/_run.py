@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Generator, Sequence
+import functools
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ import pytest
 
 from conformance.bench import PARTS, Bench, Result
 from conformance.contract import Clause, clause_of, suites_path
+from conformance.errors import ConformanceFailure
 from conformance.expectations import Expectations
 from conformance.plan import Cell, cells_of
 from conformance.reproducers import Desk
-from conformance.verdict import Verdict, row_fails
+from conformance.verdict import NotApplicable, Verdict, row_fails
 from conformance.workshop import Workshop
 
 CELL = pytest.StashKey[Cell]()
@@ -105,7 +107,8 @@ class Runner:
         def arguments(bench: Bench) -> dict[str, Any]:
             return {name: bench.part(name) if name in PARTS else pyfuncitem.funcargs[name] for name in names}
 
-        result = self._workshop.run(pyfuncitem.stash[BENCH], pyfuncitem.obj, arguments, reruns=self._reruns)
+        clause = _in_our_words(pyfuncitem.obj)
+        result = self._workshop.run(pyfuncitem.stash[BENCH], clause, arguments, reruns=self._reruns)
         message = self._desk.order(result, pyfuncitem.obj, names)
         if message is not None:
             pyfuncitem.stash[REPRODUCER] = message
@@ -130,6 +133,21 @@ class Runner:
     def pytest_unconfigure(self) -> None:
         """End the zygote and what it forked."""
         self._workshop.close()
+
+
+def _in_our_words(clause: Callable[..., None]) -> Callable[..., None]:
+    """The clause, with what pytest raises for ``pytest.skip()`` and ``pytest.fail()`` as what a clause may raise."""
+
+    @functools.wraps(clause)
+    def function(**arguments: Any) -> None:
+        try:
+            clause(**arguments)
+        except pytest.skip.Exception as skipped:
+            raise NotApplicable(str(skipped)) from skipped
+        except pytest.fail.Exception as failed:
+            raise ConformanceFailure(str(failed)) from failed
+
+    return function
 
 
 def _attach(report: pytest.TestReport, row: dict[str, Any], cell: Cell) -> None:

@@ -5,6 +5,7 @@ Copied into scripts; see :mod:`conformance.reproducers._runtime`.
 
 from __future__ import annotations
 
+import dataclasses
 import types
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,17 @@ from conformance.verdict import NotApplicable, NotExercised
 #: What each script has of its own: the verb of each step, in order.
 VERBS: dict[int, str] = {}
 PROVIDED = frozenset({"VERBS", "PROVIDED"})
+
+
+@dataclasses.dataclass
+class CameTo(DeviceEnded):
+    """A process did not end by itself; ``what`` it came to is said as by those who watched it."""
+
+    what: str
+
+    @property
+    def what_happened(self) -> str:
+        return f"the process {self.what} during {self.phase}"
 
 
 class Tape:
@@ -42,7 +54,7 @@ class Tape:
         if "came_to" in fact:
             if "status" in fact:
                 raise DeviceDied(phase, fact["status"], stderr=fact["stderr"])
-            raise DeviceEnded(phase, context=fact["came_to"])
+            raise CameTo(phase, fact["came_to"], stderr=fact["stderr"])
         if "raised" in fact:
             raise SubjectError(phase=phase, stderr=fact["stderr"], **fact["raised"])
         answers = fact["answers"]
@@ -82,7 +94,7 @@ class Device:
         """End as a script ends."""
         try:
             self.call("leave", phase="exit")
-        except DeviceEnded as ended:
-            if "left another process" in ended.context:
+        except CameTo as ended:
+            if "left another process" in ended.what:
                 raise ConformanceFailure("the process ended and left another one behind that it had started") from None
             raise

@@ -35,7 +35,7 @@ class Subject:
         """Carries the exception of the subject to the edge of the device."""
 
         def __init__(self, original: BaseException) -> None:
-            super().__init__(str(original))
+            super().__init__(original)  # and not its text, which may raise
             self.original = original
 
     def __enter__(self) -> None:

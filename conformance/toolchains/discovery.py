@@ -12,7 +12,7 @@ import torch
 
 from conformance.backend import Backend, DynamoBackend, Environment, TorchScriptBackend
 from conformance.cases import case_named
-from conformance.registry import PluginError, check, describe, load_backend, resolve
+from conformance.registry import PluginError, check, describe, describe_libraries, load_backend, resolve
 from conformance.toolchains import Subject
 from conformance.values import encode
 
@@ -30,6 +30,7 @@ class Discovery:
         """Answer a verb of the table below."""
         verbs: dict[str, Callable[..., Any]] = {
             "register": lambda: None,
+            "open": self._import,
             "describe": self._describe,
             "prepare": self._prepare,
             "load": self._load,
@@ -48,6 +49,9 @@ class Discovery:
             self._backend = backend
         return self._backend
 
+    def _import(self) -> None:
+        self._open()
+
     def _prepare(self) -> dict[str, str | None]:
         backend = self._open()
         with Subject():
@@ -57,10 +61,13 @@ class Discovery:
             os.environ.update({name: value for name, value in (prepared or {}).items() if value is not None})
         return dict(prepared or {})
 
-    def _describe(self) -> dict[str, Any]:
+    def _describe(self, libraries: bool) -> dict[str, Any]:
         backend = self._open()
         with Subject():
-            return describe(backend)
+            known = describe(backend)
+            if libraries and isinstance(backend, TorchScriptBackend):
+                known |= describe_libraries(backend)
+            return known
 
     def _reproduction(self, cases: list[str]) -> dict[str, Any]:
         """What a script without the harness has to know of the backend, and cannot ask it."""
