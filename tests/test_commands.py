@@ -24,6 +24,12 @@ DOCUMENT = {
 }
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a command writes that should have been refused is not left in the folder of whoever tests."""
+    monkeypatch.chdir(tmp_path)
+
+
 def fail(*arguments: Any, **named: Any) -> Any:
     raise HarnessError("the zygote is\x1b[2J gone")
 
@@ -39,6 +45,24 @@ def test_a_harness_that_fails_says_so(
     monkeypatch.setattr(selftest.Selftest, "__init__", fail)
     assert cli.main(arguments) == 11
     assert capsys.readouterr().err == "conformance: the harness itself failed: the zygote is gone\n"
+
+
+def test_a_harness_that_fails_while_it_lists_backends_says_so(project: Project) -> None:
+    project.write(
+        "conftest.py",
+        """
+        from conformance.errors import HarnessError
+        from conformance.pytest_plugin import _listing
+
+        def fail(*arguments, **named):
+            raise HarnessError("the zygote is gone")
+
+        _listing.candidates = fail
+        """,
+    )
+    run = project.run("--list-backends")
+    assert run.exit_code == 4
+    assert run.output == "ERROR: the zygote is gone\n\n"
 
 
 @pytest.mark.parametrize("text", ["2147483648", "-2147483649", "9" * 20, "9" * 5000, "1.5", "random"])
