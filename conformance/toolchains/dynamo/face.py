@@ -74,12 +74,13 @@ class Observation:
 @dataclasses.dataclass(frozen=True, slots=True)
 class Counts:
     """How often the backend was given a graph, and how often its code was called; a sentence for each result that was
-    not what the graph has, and for what lowering changed of what surrounds it."""
+    not what the graph has, and for what lowering changed of what surrounds it; and the errors by which it declined."""
 
     lowerings: int
     runs: int
     malformed: list[str]
     disturbed: list[str]
+    declined: list[str] = dataclasses.field(default_factory=list)
 
 
 class DynamoDevice(ModesDevice):
