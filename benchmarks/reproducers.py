@@ -43,6 +43,7 @@ def try_saboteur(saboteur: KnownSaboteur, folder: Path, library: str, every: boo
         workshop.descriptions[saboteur.source.name] = candidate.description
         desk = Desk(workshop, 1)
         shelf = Shelf(folder / saboteur.source.name, 1)
+        shelf.clear()
         found = []
         for clause in shipped_clauses():
             if clause.id not in (saboteur.caught_by if every else saboteur.caught_by[:1]):

@@ -11,8 +11,9 @@ from typing import Any
 
 import torch
 
+from conformance import features
 from conformance.cases import case_named
-from conformance.comparison import assert_close, assert_equal, describe
+from conformance.comparison import assert_close, assert_equal, describe, is_equal
 from conformance.errors import ConformanceFailure, DeviceDied, SubjectError
 from conformance.toolchains.torchscript.archive import records, underlined_lines
 from conformance.toolchains.torchscript.face import (
@@ -32,9 +33,12 @@ __all__ = [
     "assert_hands_over",
     "assert_names",
     "assert_requires_grad_like",
+    "assert_requires_no_grad",
     "assert_same_signatures",
+    "assert_signs_of_zeros",
     "assert_types_like",
     "check",
+    "is_equal",
     "refused",
     "traces_of",
     "unavailable",
@@ -135,6 +139,24 @@ def assert_requires_grad_like(actual: Any, expected: Any, where: str) -> None:
     for index, (mine, theirs) in enumerate(zip(_leaves(actual), _leaves(expected), strict=False)):
         if isinstance(mine, torch.Tensor) and isinstance(theirs, torch.Tensor):
             check(theirs.requires_grad or not mine.requires_grad, f"{where}, tensor {index}: requires grad")
+
+
+def assert_requires_no_grad(actual: Any, where: str) -> None:
+    """No tensor of ``actual`` requires grad, whatever eager PyTorch's does outside of a guard."""
+    for index, leaf in enumerate(_leaves(actual)):
+        check(not (isinstance(leaf, torch.Tensor) and leaf.requires_grad), f"{where}, tensor {index}: requires grad")
+
+
+def assert_signs_of_zeros(case: PreparedCase, actual: Any, expected: Any, where: str) -> None:
+    """In a case that needs ``non_finite``, zeros have the sign of the expected ones; a tolerance takes -0.0 for 0.0."""
+    if features.non_finite not in case_named(case.name).features:
+        return
+    for index, (mine, theirs) in enumerate(zip(_leaves(actual), _leaves(expected), strict=True)):
+        same = (mine != 0) | (theirs != 0) | (torch.signbit(mine) == torch.signbit(theirs))
+        check(
+            bool(same.all()),
+            f"{where}, tensor {index}: expected zeros with signs as in {describe(theirs)}, found {describe(mine)}",
+        )
 
 
 def assert_types_like(actual: Any, expected: Any, where: str) -> None:
@@ -251,16 +273,21 @@ def assert_bundle(device: TorchScriptDevice, module: Module, samples: dict[str, 
 def traces_of(identity: dict[str, Any], artifact: Artifact) -> dict[str, list[str]]:
     """What an artifact holds of the process that made it: ``{"a path": [...], "the id": [...]}``.
 
-    Records with source positions for debugging are PyTorch's, and name the files of the model's own source.
+    Records with source positions for debugging are PyTorch's, and name the files of the model's own source. A short id,
+    as processes have in a container, is not looked for: any small number would be it.
     """
     contents = {
         name: _with_decodings(data) for name, data in records(artifact.data).items() if not name.endswith(".debug_pkl")
     }
-    number = re.compile(rb"(?<![0-9])%d(?![0-9])" % identity["pid"])
+    # A text in a pickle may be followed by a letter: the next opcode.
+    number = re.compile(rb"(?<![0-9A-Za-z])%d(?![0-9])" % identity["pid"])
+    long_enough = identity["pid"] >= 1000
     folders = [folder.encode() for folder in identity["folders"]]
     return {
         "a path": [f"{each.decode()} in {name}" for name, data in contents.items() for each in folders if each in data],
-        "the id": [f"{identity['pid']} in {name}" for name, data in contents.items() if number.search(data)],
+        "the id": [
+            f"{identity['pid']} in {name}" for name, data in contents.items() if long_enough and number.search(data)
+        ],
     }
 
 

@@ -6,6 +6,8 @@ import enum
 
 #: Stands between the things that a step of a behaviour table may come to, where it may come to several.
 EITHER = " or "
+#: Among these things: that it is not come to, since a step before it may fail.
+NOTHING = "nothing"
 
 
 class Availability(enum.Enum):
@@ -40,6 +42,6 @@ _ATTRIBUTES = {
 
 def is_as_expected(expected: str | None, observed: str | None) -> bool:
     """Whether a step of a behaviour table came to what it should, or to one of several that it may come to."""
-    if expected is None or observed is None:
-        return expected is observed
-    return observed in expected.split(EITHER)
+    if expected is None:
+        return observed is None
+    return (NOTHING if observed is None else observed) in expected.split(EITHER)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.assertions import NOT_AVAILABLE
-from conformance.availability import Availability, is_as_expected
+from conformance.availability import EITHER, NOTHING, Availability, is_as_expected
 from conformance.bench import Record
 from conformance.cases import Call
 from conformance.comparison import assert_close
@@ -12,14 +12,22 @@ from conformance.toolchains.torchscript.face import Module, PreparedCase, TorchS
 
 #: What a step came to: it worked; PyTorch said "Backend is not available."; the backend raised something of its own.
 OK, REFUSED, ERROR, WRONG = "ok", "refused", "error", "wrong numbers"
+#: What a step comes to in which the backend itself throws.
+THROWN = f"{ERROR} (RuntimeError)"
+#: What is measured on a host in a state where that is not what the author calls it: compile that serves what preprocess
+#: made ready is yes/yes in effect, and one that passes on what it is given can be called without any device.
+_MEASURED = {
+    Availability.EXECUTE_ONLY: Availability.FULL.value,
+    Availability.NONE: EITHER.join((Availability.NONE.value, Availability.COMPILE_ONLY.value)),
+}
 
 
 def expected_on_host(state: Availability) -> dict[str, str]:
-    """The row of a host. Execute without compile serves what preprocess made ready: that is yes/yes in effect."""
+    """The row of a host. Where it can compile and not execute it behaves as where it can do neither."""
     available = state in (Availability.FULL, Availability.EXECUTE_ONLY)
     return {
         "available": _yes(available),
-        "can": {Availability.EXECUTE_ONLY: Availability.FULL}.get(state, state).value,
+        "can": _MEASURED.get(state, state.value),
         "lower": OK,
         "warn": _yes(not available),
         "run": OK if available else REFUSED,
@@ -45,12 +53,14 @@ def observe_host(host: TorchScriptDevice, case: PreparedCase) -> dict[str, str]:
     return observed | {"can": ability.state}
 
 
-def expected_on_target(state: Availability) -> dict[str, str]:
-    """The row of a target: the host's state makes no difference once the artifact is there."""
-    available = state in (Availability.FULL, Availability.EXECUTE_ONLY)
-    if available:
-        return {"available": "yes", "load": OK, "run": OK}
-    return {"available": "no", "load": REFUSED}
+def expected_on_target(host: Availability, state: Availability) -> dict[str, str]:
+    """The row of a target. The host's state makes a difference where the target cannot compile: loading succeeds if the
+    preprocessed module is ready, which a host without a compiler need not have made it, and else fails."""
+    if state not in (Availability.FULL, Availability.EXECUTE_ONLY):
+        return {"available": "no", "load": REFUSED}
+    if state is Availability.EXECUTE_ONLY and host in (Availability.NONE, Availability.EXECUTE_ONLY):
+        return {"available": "yes", "load": EITHER.join((OK, THROWN)), "run": EITHER.join((OK, NOTHING))}
+    return {"available": "yes", "load": OK, "run": OK}
 
 
 def observe_target(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import random
 import subprocess
@@ -60,7 +61,8 @@ def _installed(certificate: Certificate, library: Path | None) -> dict[str, Any]
     """What a report would say of the backend's files."""
     pool = ZygotePool(Limits())
     try:
-        candidate = select([certificate.entry_point], library, pool)[0]
+        options = [] if certificate.options is None else [certificate.options]
+        candidate = select([certificate.entry_point], library, pool, options)[0]
     except HarnessError as error:
         raise SelectionError(str(error)) from error
     finally:
@@ -89,11 +91,13 @@ def _strangers(certificate: Certificate, here: list[dict[str, Any]]) -> tuple[st
 
 
 def _run(certificate: Certificate, library: Path | None, workers: int, seed: int, folder: Path) -> str:
+    compiled_with = [] if certificate.options is None else [certificate.options]
     options = [
         f"--conformance-backend={certificate.entry_point}",
         f"--conformance-seed={seed}",
         f"--conformance-level={certificate.level.value}",
         f"--conformance-report={folder}",
+        *(f"--conformance-compile-options={json.dumps(each)}" for each in compiled_with),
         *([f"--conformance-library={library.resolve()}"] if library else []),
         *(["-n", str(workers)] if workers > 1 else []),
     ]

@@ -129,6 +129,15 @@ def assert_equal(actual: Any, expected: Any, where: str) -> None:
         raise Difference(str(failure), actual, expected, exact=True) from None
 
 
+def is_equal(actual: Any, expected: Any) -> bool:
+    """Whether ``actual`` is ``expected``, as :func:`assert_equal` has it."""
+    try:
+        assert_equal(actual, expected, "")
+    except Difference:
+        return False
+    return True
+
+
 def describe(value: Any) -> str:
     """A value in a few words: the type, dtype and shape of a tensor, and its first elements."""
     if isinstance(value, torch.Tensor):

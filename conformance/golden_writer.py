@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import platform
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,13 @@ def write_goldens(workshop: Workshop, description: Description, folder: Path, sa
 
     Cases that need a feature which is declared missing are left out. An artifact is written only if it computes what
     eager PyTorch does in a process that loads it, and without the positions in source files, whose paths would be
-    published with it. Raises GoldensError, and leaves no set behind, where it does not, and for a set that is there.
+    published with it. Raises GoldensError, and leaves no set behind, where it does not, for a set that is there, and
+    for a backend that makes no such artifacts.
     """
+    if description.toolchain != "torchscript":
+        raise GoldensError(
+            f"a golden set holds TorchScript artifacts; {description.source.name!r} is of {description.toolchain}"
+        )
     torch_version = metadata.version("torch").partition("+")[0]
     place = folder / "-".join(
         filter(None, (description.source.name, description.source.version, f"torch-{torch_version}"))
@@ -73,14 +79,23 @@ def write_goldens(workshop: Workshop, description: Description, folder: Path, sa
         "tolerances": {name: list(pair) for name, pair in description.tolerances.items()},
         "cases": rows,
     }
+    files[MANIFEST] = (json.dumps(manifest, indent=1) + "\n").encode()
     try:
-        place.mkdir(parents=True)
-        for name, data in files.items():
-            (place / name).write_bytes(data)
-        (place / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+        _write_as_a_whole(place, files)
     except OSError as error:
         raise GoldensError(f"the golden set cannot be written to {place}: {error.strerror}") from error
     return place
+
+
+def _write_as_a_whole(place: Path, files: Mapping[str, bytes]) -> None:
+    """Make a folder with the files, or none: half a set would be taken for one that is there."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix=".torch-conformance.") as temporary:
+        unfinished = Path(temporary) / place.name
+        unfinished.mkdir()
+        for name, data in files.items():
+            (unfinished / name).write_bytes(data)
+        unfinished.rename(place)
 
 
 def _artifacts_of(workshop: Workshop, description: Description, case: Case) -> list[Artifact]:

@@ -16,6 +16,7 @@ from typing import Any
 import jsonschema
 
 from conformance.cases import Call
+from conformance.files import read_bounded
 from conformance.toolchains.torchscript.face import Artifact
 from conformance.values import decode
 
@@ -34,6 +35,8 @@ GOLDEN_CASES = (
 )
 #: How an artifact for a runtime is called.
 SUFFIXES = {"full": "pt", "lite": "ptl"}
+_LARGEST_MANIFEST = 4 * 2**20
+_LARGEST_FILE = 256 * 2**20
 _DIGEST = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 _FILE = {
     "type": "object",
@@ -116,8 +119,10 @@ def read_goldens(folder: Path) -> tuple[GoldenSet, ...]:
 def _read_set(path: Path) -> GoldenSet:
     name = path.parent.name
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        manifest = json.loads(read_bounded(path, _LARGEST_MANIFEST))
+    except OSError as error:
+        raise GoldensError(f"the golden set {name}: its {MANIFEST} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
         raise GoldensError(f"the golden set {name}: its {MANIFEST} cannot be read: {error}") from error
     fault = next(iter(jsonschema.Draft202012Validator(_SCHEMA).iter_errors(manifest)), None)
     if fault is not None:
@@ -132,15 +137,21 @@ def _read_set(path: Path) -> GoldenSet:
 
 
 def _read_case(folder: Path, case: dict[str, Any]) -> Iterator[Golden]:
-    rows = decode(_content(folder, case["values"]))
-    calls = tuple(Call(row["method"], row["inputs"], row["expected"]) for row in rows)
+    content = _content(folder, case["values"])
+    try:
+        calls = tuple(Call(row["method"], row["inputs"], row["expected"]) for row in decode(content))
+    except Exception as error:  # PyTorch's reader raises of every kind for what it was not made for
+        said = f"{type(error).__name__}: {error}".partition("\n")[0]
+        raise GoldensError(
+            f"the golden set {folder.name}: {case['values']['name']} holds no calls with their values: {said:.300}"
+        ) from error
     for runtime, file in case["artifacts"].items():
         yield Golden(case["name"], Artifact(_content(folder, file), runtime), calls)
 
 
 def _content(folder: Path, file: dict[str, str]) -> bytes:
     try:
-        data = (folder / file["name"]).read_bytes()
+        data = read_bounded(folder / file["name"], _LARGEST_FILE)
     except OSError as error:
         raise GoldensError(f"the golden set {folder.name}: {file['name']} cannot be read: {error.strerror}") from error
     if sha256_of(data) != file["sha256"]:

@@ -40,6 +40,11 @@ class Source:
     registered: str = ""
     options: dict[str, Any] | None = dataclasses.field(default=None, hash=False)
 
+    @property
+    def found_as(self) -> str:
+        """The name by which ``--backend`` finds it, whatever a run calls it."""
+        return self.registered or self.name
+
 
 class PluginError(Exception):
     """An author's class is not what the harness can use; the text says what was expected and found."""

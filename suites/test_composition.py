@@ -84,6 +84,9 @@ def test_deepcopy(host, case):
     host.forget(lowered)
     for call in case.calls:
         assert_close(host.run_call(duplicate, call)[0], call.expected, f"a copy of {case.name}, the original gone")
+    host.forget(host.copy_deeply(duplicate))
+    for call in case.calls:
+        assert_close(host.run_call(duplicate, call)[0], call.expected, f"a copy of {case.name}, its own copy gone")
 
 
 @clause("composition.deepcopy-then-lower", source="pytorch/pytorch#53068", level=Level.CORE)

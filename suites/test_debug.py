@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 
 import torch
 
 from conformance import features
-from conformance.assertions import assert_close, assert_names, check, refused
+from conformance.assertions import NOT_AVAILABLE, assert_close, assert_names, check, refused
 from conformance.contract import Control, Level, clause
 from conformance.errors import SubjectError
+from conformance.fingerprint import normalised
 from conformance.toolchains.torchscript.archive import debug_handles, underlined_lines
 from conformance.toolchains.torchscript.face import Artifact
 from conformance.toolchains.torchscript.processed import damaged_programs
@@ -28,6 +30,19 @@ def misfit(case, position):
     return tuple(inputs)
 
 
+@contextlib.contextmanager
+def failing(what):
+    """Within the block a run must fail, and not with the words for a backend that is not available: this one is."""
+    with refused(what) as refusal:
+        yield refusal
+    check(NOT_AVAILABLE not in refusal.text, f"{what}: the backend is available, and the error says that it is not")
+
+
+def lines_said(refusal):
+    """The lines of a refusal without what may be another one each time: numbers, addresses."""
+    return [normalised(line).strip() for line in refusal.text.strip().splitlines()]
+
+
 @clause(
     "debug.handles",
     source="pytorch/pytorch#52603",
@@ -39,7 +54,7 @@ def misfit(case, position):
 def test_handles(host, case):
     """The debug handles that preprocess asked for are unique, and map every operator of the model that computes."""
     original = host.script(case)
-    wanted = Counter(host.graph_of(original, case.methods[0])["work"])
+    wanted = Counter(host.work_of(original, case.methods[0]))
     found = debug_handles(host.save(host.lower(original)).data)
     repeated = [handle for handle, count in Counter(handle for handle, _ in found).items() if count > 1]
     check(not repeated, f"{case.name}: these debug handles stand for several nodes: {repeated}")
@@ -73,13 +88,14 @@ def test_message(host, target, case):
     and by the lite interpreter."""
     lowered = host.lower(case)
     modules = [(host, lowered), *((target, target.load(host.save(lowered, runtime=runtime))) for runtime in BOTH)]
-    with refused(f"{case.name} with a misfit") as refusal:
+    with failing(f"{case.name} with a misfit") as refusal:
         modules[-1][0].run(modules[-1][1], "forward", misfit(case, 1))
-    said = refusal.text.strip().splitlines()[0].strip()
+    said = lines_said(refusal)[0]
     for device, module in modules:
-        with refused(f"{case.name} with a misfit") as refusal:
+        with failing(f"{case.name} with a misfit") as refusal:
             device.run(module, "forward", misfit(case, 1))
-        assert_names(refusal, said)
+        named = any(said in line for line in lines_said(refusal))
+        check(named, f"{refusal.what}: the error does not say {said!r}: {refusal.text.strip():.300}")
 
 
 @clause(
@@ -94,7 +110,7 @@ def test_raises(host, target, case):
     artifact = host.save(host.lower(case))
     modules = [target.load(artifact) for _ in range(2)]
     for position in (1, 0, 1):
-        with refused(f"{case.name} with a misfit"):
+        with failing(f"{case.name} with a misfit"):
             target.run(modules[0], case.call.method, misfit(case, position))
         for module in (*modules, target.load(artifact)):
             for call in case.calls:

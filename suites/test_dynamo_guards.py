@@ -9,7 +9,13 @@ import torch
 
 from conformance import features
 from conformance.assertions import assert_close, check
-from conformance.compiled import CONSTRAINT_VIOLATED, assert_counts, is_clean_refusal
+from conformance.compiled import (
+    CONSTRAINT_VIOLATED,
+    assert_counts,
+    assert_right_or_refused,
+    is_clean_refusal,
+    sizes_of,
+)
 from conformance.contract import Control, Level, clause
 from conformance.errors import SubjectError
 from conformance.verdict import NotApplicable
@@ -29,10 +35,10 @@ AT_A_NEW_SIZE = {"functions": 5000, "seconds": 0.008}
     toolchain=DYNAMO,
     cases=("chain", "parameters", "sizes", "scalars"),
 )
-def test_one_shape_env(host, case):
+def test_one_shape_env(host, case, backend):
     """Dynamo's fake mode and its ShapeEnv are the only ones: lowering replaces neither, and adds no symbol that no
     input explains, for which no guard could be made."""
-    marks = ROWS if case.name == "sizes" else ()
+    marks = ROWS if case.name == "sizes" and "dynamic_shapes" not in backend.missing_features else ()
     lowered = host.lower(case, marks=marks)
     counts = host.counts(lowered)
     assert_counts(counts, case.name, least_runs=0)
@@ -185,21 +191,18 @@ def test_overlapping_views(host, bare, case):
 
 
 @clause("guards.kinds", source=SOURCE, level=Level.CORE, toolchain=DYNAMO, cases=("chain",), needs=(features.float64,))
-def test_kinds(host, bare, case):
-    """Arguments of another dtype, rank or layout are lowered for again, and are right; and so are the first ones, when
-    they come back. Where in its memory a tensor begins is no such thing: Dynamo makes no guard of it."""
-    compiled, original = host.compile(case), bare.build(case)
+def test_kinds(host, bare, case, backend):
+    """Arguments of another dtype, rank or layout, as far as the backend takes such, are lowered for again, and are
+    right; and so are the first ones, when they come back. Where in its memory a tensor begins is no such thing: Dynamo
+    makes no guard of it."""
+    compiled, original = host.compile(case, dynamic=sizes_of(backend)), bare.build(case)
     x, y = case.call.inputs
-    kinds = [
-        (x, y),
-        tuple(torch.cat([each.new_ones(1), each.flatten()])[1:].view_as(each) for each in (x, y)),
-        (x.double(), y.double()),
-        (x[None], y[None]),
-        (x.t(), y.t()),
-        (x[0], y[1]),
-        (x.double(), y),
-        (x, y),
-    ]
+    begun_later = tuple(torch.cat([each.new_ones(1), each.flatten()])[1:].view_as(each) for each in (x, y))
+    kinds = [(x, y), begun_later, (x.double(), y.double()), (x[None], y[None]), (x[0], y[1]), (x, y)]
+    if "non_contiguous" not in backend.missing_features:
+        kinds.insert(4, (x.t(), y.t()))
+    if "mixed_dtypes" not in backend.missing_features:
+        kinds.insert(-1, (x.double(), y))
     for inputs in kinds:
         result = host.run(compiled, inputs).result
         where = ", ".join(
@@ -236,7 +239,8 @@ def test_unbacked_sizes(host, case):
 )
 def test_specialisation(host, case, backend):
     """A backend that declares no dynamic shapes says so where a dimension is marked dynamic (ConstraintViolationError,
-    or BackendCompilerFailed with its name), and is right at each size where none is."""
+    or BackendCompilerFailed with its name). Where none is, it is right at each size, or refuses in the same words what
+    Dynamo makes dynamic; and each size is right with ``dynamic=False``."""
     if "dynamic_shapes" not in backend.missing_features:
         raise NotApplicable("the backend declares dynamic shapes: guards.dynamic-sizes holds it to that")
     try:
@@ -248,4 +252,10 @@ def test_specialisation(host, case, backend):
         check(False, "dimensions marked dynamic were accepted, though dynamic shapes are declared missing")
     compiled = host.compile(case)
     for call in case.calls:
-        assert_close(host.run(compiled, call.inputs).result, call.expected, f"{len(call.inputs[0])} rows")
+        assert_right_or_refused(host, compiled, call, backend.name, f"{len(call.inputs[0])} rows")
+    host.reset()
+    compiled = host.compile(case, dynamic=False)
+    for call in case.calls:
+        result = host.run(compiled, call.inputs).result
+        assert_close(result, call.expected, f"{len(call.inputs[0])} rows, dynamic=False")
+    assert_counts(host.counts(compiled), case.name, least_runs=len(case.calls))

@@ -156,14 +156,14 @@ def test_threads(host, case):
     """What one thread has lowered, a fresh thread and several at once can call; the backend's code runs each time."""
     lowered = host.lower(case)
     calls = 0
-    for threads in (1, 4):
-        found = host.run_in_threads(lowered, case.calls, threads=threads)
+    for threads, rounds in ((1, 3), (4, 100)):
+        found = host.run_in_threads(lowered, case.calls, threads=threads, rounds=rounds)
         where = f"{case.name}, {threads} threads at once"
         check(not found.errors, f"{where}: {found.errors}")
         for call, results in zip(case.calls, found.results, strict=True):
             for result in results:
                 assert_close(result, call.expected, where)
-        calls += threads * 3 * len(case.calls)
+        calls += threads * rounds * len(case.calls)
         assert_counts(host.counts(lowered), where, least_runs=calls)
 
 

@@ -181,16 +181,20 @@ def test_second_process(host, target, bare, case):
     lowered = target.lower(case)
     for call in case.calls:
         assert_close(target.run(lowered, call.inputs).result, call.expected, f"{case.name} in a second process")
-    other = target.lower(target.build(case, variant=1), case.call.inputs)
-    expected = bare.run(bare.build(case, variant=1), case.call.inputs).result
-    assert_close(target.run(other, case.call.inputs).result, expected, f"{case.name} with other weights")
+    _assert_other_weights(target, bare, case)
     assert_counts(target.counts(lowered), case.name, least_runs=len(case.calls))
 
 
+def _assert_other_weights(target, bare, case):
+    other = target.lower(target.build(case, variant=1), case.call.inputs)
+    expected = bare.run(bare.build(case, variant=1), case.call.inputs).result
+    assert_close(target.run(other, case.call.inputs).result, expected, f"{case.name} with other weights")
+
+
 @clause("cache.artifacts", source=CACHE, level=Level.CORE, toolchain=DYNAMO, cases=REPRESENTATIVE)
-def test_cache_artifacts(host, target, case, record):
+def test_cache_artifacts(host, target, bare, case, record):
     """``torch.compiler.save_cache_artifacts`` and ``load_cache_artifacts`` do no harm: a process that was given the
-    artifacts of another one gives the same outputs."""
+    artifacts of another one gives the same outputs, and so does the same model with other weights."""
     host.run(host.lower(case), case.call.inputs)
     artifacts = host.save_cache()
     if artifacts is None:
@@ -200,4 +204,5 @@ def test_cache_artifacts(host, target, case, record):
     lowered = target.lower(case)
     for call in case.calls:
         assert_close(target.run(lowered, call.inputs).result, call.expected, f"{case.name} with cache artifacts")
+    _assert_other_weights(target, bare, case)
     assert_counts(target.counts(lowered), case.name, least_runs=len(case.calls))

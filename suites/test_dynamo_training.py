@@ -10,7 +10,7 @@ from conformance.compiled import (
     assert_counts,
     assert_dropped_alike,
     assert_trained_alike,
-    is_clean_refusal,
+    assert_training_refused,
 )
 from conformance.contract import Control, Level, clause
 from conformance.errors import SubjectError
@@ -198,17 +198,11 @@ def test_training_retains_nothing(host, case):
     cases=("chain",),
     control=Control.NONE,
 )
-def test_training_refused(host, bare, case, backend):
-    """A backend that declares no training refuses inputs that require grad by BackendCompilerFailed with its name, or
-    refuses to go back; its results never just require no grad, which leaves them out of a larger loss unseen."""
+def test_training_refused(host, bare, case, backend, other_case):
+    """A backend that declares no training refuses inputs and parameters that require grad by BackendCompilerFailed with
+    its name, or refuses to go back; its results never just require no grad, which leaves them out of a larger loss
+    unseen."""
     if "training" not in backend.missing_features:
         raise NotApplicable("the backend declares training: training.gradients holds it to that")
-    try:
-        found = host.differentiate(host.compile(case), case.call.inputs)
-    except SubjectError as error:
-        clean = is_clean_refusal(error, backend.name) or "backward" in error.text
-        check(clean, f"expected BackendCompilerFailed naming {backend.name!r}, or an error of backward, found {error}")
-        return
-    check(all(found.requires_grad), f"{case.name}: the result requires no grad, though the inputs do; nobody is told")
-    assert_trained_alike(found, bare.differentiate(bare.build(case), case.call.inputs), case.name)
-    check(False, "the gradients are right: the declaration is out of date")
+    for tried, wanted in ((case, (True, True)), (other_case("weighted"), (False, False))):
+        assert_training_refused(host, bare, tried, backend.name, wanted)

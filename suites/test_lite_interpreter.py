@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from conformance.assertions import (
     assert_close,
     assert_equal,
@@ -124,28 +126,33 @@ def test_again(host, target, case):
     """An artifact can be loaded several times in a process; the modules live and die independently, and leave no open
     file behind."""
     artifact = host.save(host.lower(case))
-    target.forget(target.load(artifact))
+    warm = target.load(artifact)
+    target.run_call(warm, case.call)
+    target.forget(warm)
     descriptors = target.process_state()["open descriptors"]
     first, second = (target.load(artifact) for _ in range(2))
     for loaded in (second, first):
         assert_close(target.run_call(loaded, case.call)[0], case.call.expected, f"{case.name}, loaded twice, lite")
     target.forget(first)
     assert_close(target.run_call(second, case.call)[0], case.call.expected, f"{case.name}, one of two gone, lite")
+    target.forget(target.load(artifact))
+    assert_close(target.run_call(second, case.call)[0], case.call.expected, f"{case.name}, a later one gone, lite")
     target.forget(second)
-    assert_equal(target.process_state()["open descriptors"], descriptors, "open descriptors after two more loads")
+    assert_equal(target.process_state()["open descriptors"], descriptors, "open descriptors after three more loads")
 
 
-@clause("lite.growth", source="pytorch/pytorch#52870", level=Level.MOBILE, cases=("linear", "add"), runtimes=LITE)
+@clause("lite.growth", source="pytorch/pytorch#52870", level=Level.MOBILE, cases=("conv_net", "add"), runtimes=LITE)
 def test_growth(host, target, case):
     """Loading many times does not grow without bound."""
     artifact = host.save(host.lower(case))
-    target.load_many(artifact, count=40)
-    count = 160
-    readings = target.load_many(artifact, count=count)
-    growth = readings[-1] - readings[0]
-    each = growth / (count * 3 / 4)
+    target.load_many(artifact, case.call, count=40)
+    count = 40
+    readings = [target.load_many(artifact, case.call, count=count)[-1] for _ in range(4)]
+    each = [(later - earlier) / count for earlier, later in itertools.pairwise(readings)]
+    mean, least = sum(each) / len(each), min(each)  # what a cache takes once is not taken every time
     check(
-        each < 2048, f"each of {count} loads of {len(artifact.data)} bytes keeps {each:.0f} bytes of memory: {readings}"
+        mean < 2048 and least < 512,
+        f"each of {len(each) * count} loads of {len(artifact.data)} bytes keeps {mean:.0f} bytes of memory: {readings}",
     )
 
 

@@ -92,6 +92,8 @@ def test_loading_several_times(host, target, case):
     target.forget(first)
     for loaded in (second, third):
         assert_close(target.run_call(loaded, case.call)[0], case.call.expected, f"{case.name}, one of three gone")
+    target.forget(third)
+    assert_close(target.run_call(second, case.call)[0], case.call.expected, f"{case.name}, two of three gone")
 
 
 @clause("save-load.attributes", source="pytorch/pytorch#71597", level=Level.CORE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +32,16 @@ def described(**changed: Any) -> Description:
     return Description(**facts | changed)
 
 
-def planned(description: Description) -> list[Cell]:
-    """Every cell of the contract."""
-    return [cell for clause in shipped_clauses() for cell in cells_of(clause, description)]
+def planned(description: Description, operators: Sequence[str] = ()) -> list[Cell]:
+    """Every cell of the contract, and those of the operators."""
+    return [cell for clause in shipped_clauses() for cell in cells_of(clause, description, operators)]
 
 
 def made_report(
     description: Description | None = None,
     verdicts: Mapping[str, str] | None = None,
     level: Level | None = None,
+    operators: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The report of a whole run in which every cell passed that was not decided before, but for those in ``verdicts``.
 
@@ -48,7 +49,7 @@ def made_report(
     """
     description = description or described()
     verdicts = verdicts or {}
-    cells = planned(description)
+    cells = planned(description, operators)
     rows = {cell.id: _row(cell, verdicts.get(cell.id)) for cell in cells if verdicts.get(cell.id) != "LOST"}
     run = RunFacts("b0b0", "2026-01-01T00:00:00+00:00", 61.5, 7, ("--backend=toy",), level, {"spec": "local"})
     report: dict[str, Any] = json.loads(json.dumps(build_report(run, description, cells, 0, rows)))

@@ -41,6 +41,18 @@ def test_a_certificate_says_what_was_tested_and_which_clauses_hold(office: Offic
     assert plan["annotations"]["cells"] == len(whole["cells"])
 
 
+def test_a_run_that_tried_operators_too_can_be_certified(office: Office) -> None:
+    """What they came to is reported, and never graded."""
+    cell = "operators.table[mul-full-yes/yes]"
+    report = made_report(operators=("add", "mul"), verdicts={cell: "CRASH"})
+    assert cell in {row["id"] for row in report["cells"]}
+    code, said, complained = office.certify(report)
+    assert (code, complained) == (0, ""), said
+    predicate = office.statement()["predicate"]
+    assert not any(clause.startswith("operators") for clause in predicate["passedTests"] + predicate["warnedTests"])
+    assert office.verify()[0] == 0
+
+
 def test_a_clause_that_nothing_shows_is_a_warning_and_one_that_says_nothing_is_neither(
     office: Office, whole: dict[str, Any]
 ) -> None:

@@ -53,7 +53,38 @@ def test_a_challenge_of_a_backend_that_is_not_here_is_bad_input(office: Office) 
     assert office.certify()[0] == 0
     code, _, complained = office.verify("--rerun")
     assert code == 2
-    assert "there is no backend named 'toy'" in complained
+    assert "there is no backend named 'torchscript:toy'" in complained
+
+
+def test_a_challenge_finds_a_backend_that_the_run_called_otherwise(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a run does that has two sets of options, or backends of two toolchains with one name."""
+    asked: dict[str, list[str]] = {}
+
+    class Done:
+        stdout = ""
+
+    def run(command: list[str], **how: Any) -> Done:
+        asked["command"] = command
+        return Done()
+
+    pool = ZygotePool(Limits())
+    try:
+        (candidate,) = select(["dynamo:eager"], None, pool, [{"trace.enabled": True}])
+    finally:
+        pool.close()
+    assert candidate.source.name == "eager+trace.enabled=True"
+    assert candidate.description is not None
+    made = made_report(dataclasses.replace(candidate.description, distribution_hash="b" * 64))
+    assert office.run("certify", put(office.report, made), "--level", "core")[0] == 0
+    assert office.statement()["predicate"]["configuration"][1]["annotations"]["entry_point"] == "eager"
+    monkeypatch.setattr(challenges, "_strangers", lambda certificate, here: ())
+    monkeypatch.setattr(challenges.subprocess, "run", run)
+    _, said, complained = office.verify("--rerun")
+    assert "the run came to no report: it said nothing" in said, said + complained
+    assert "--conformance-backend=dynamo:eager" in asked["command"]
+    assert '--conformance-compile-options={"trace.enabled": true}' in asked["command"]
 
 
 def staged(monkeypatch: pytest.MonkeyPatch, rerun: dict[str, Any] | None, output: str = "") -> None:

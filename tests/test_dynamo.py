@@ -24,7 +24,7 @@ REGISTERED = """
     def compiler(graph, example_inputs, **keywords):
         options = keywords.get("options", {})
         if options.get("level") == 3:
-            raise RuntimeError("level 3 is not there yet")
+            raise RuntimeError("level 3 is \\x1b[2Jnot there yet")
         return graph.forward
 """
 REWRITING = """
@@ -122,6 +122,7 @@ def test_each_set_of_options_is_an_entry_of_its_own(project: Project) -> None:
     assert run.verdicts("mine+level=1")[DELEGATED] == ("FAIL", "run")
     assert set(run.verdicts("mine+level=3").values()) == {("FAIL", "lower")}
     assert "level 3 is not there yet" in run.output
+    assert "\x1b" not in run.output, "what a backend says is shown, and not obeyed"
 
 
 def test_names_of_option_sets_are_fit_for_folders() -> None:

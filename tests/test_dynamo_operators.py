@@ -10,7 +10,7 @@ from test_operators import outcomes, rows
 
 from conformance.operators.statistics import within_budget
 from conformance.operators.table import Outcome, Tried, row_of
-from conformance.operators.trial import _names
+from conformance.operators.trial import _names, share_delegated
 
 SUITE = ("-k", "test_table", "--conformance-operator-samples=1")
 #: Runs what has a tanh in NumPy, refuses one operator, fails at another, and lets PyTorch run the others.
@@ -33,6 +33,23 @@ PECULIAR = """
 
         return code
 """
+#: Computes what is subtracted in NumPy, and has PyTorch run all else.
+SUBTRACTS = """
+    import operator
+
+    import numpy
+    import torch
+
+    def subtracted(one, other):
+        return torch.from_numpy(numpy.asarray(one.numpy() - other.numpy()))
+
+    def compiler(graph, example_inputs, **keywords):
+        own = [node for node in graph.graph.nodes if node.target in (operator.sub, torch.sub) and not node.kwargs]
+        for node in own if example_inputs[0].dtype == torch.float64 else []:
+            node.target = subtracted
+        graph.recompile()
+        return graph.forward
+"""
 
 
 def test_what_is_delegated_refused_and_failed_is_told_apart(project: Project) -> None:
@@ -47,6 +64,25 @@ def test_what_is_delegated_refused_and_failed_is_told_apart(project: Project) ->
     assert set(shares.values()) == {0}
     assert all("delegated" not in row for row in rows(run, "peculiar", "exp").values())
     assert "torch.exp is not supported" in rows(run, "peculiar", "exp")["bool"]["message"]
+
+
+def test_what_stands_around_an_operator_is_no_part_of_what_is_delegated(project: Project) -> None:
+    project.install("subtracts", SUBTRACTS, "compiler", group="torch_dynamo_backends")
+    run = project.run("--backend=subtracts", "--conformance-operators=tanh,sub,t", *SUITE)
+    assert rows(run, "subtracts", "tanh")["float64"]["delegated"] == 0
+    assert rows(run, "subtracts", "sub")["float64"]["delegated"] == 1
+    assert all("delegated" not in row for row in rows(run, "subtracts", "t").values()), "a view computes nothing"
+
+
+def test_the_share_is_of_the_operators_own_work() -> None:
+    around = ["aten::sub", "aten::sub"]
+    assert share_delegated(["aten::tanh", *around], around, []) == 1
+    assert share_delegated(["aten::tanh", *around], around, around) == 1
+    assert share_delegated(["aten::tanh", *around], around, ["aten::tanh"]) == 0
+    assert share_delegated(["aten::sub", *around], around, ["aten::sub", *around]) == 0
+    assert share_delegated(["aten::mm", "aten::add", *around], around, ["aten::mm"]) == 0.5
+    assert share_delegated(["aten::mm", *around], around, ["aten::exp", "aten::log"]) == 0
+    assert share_delegated(around, around, around) is None
 
 
 def test_a_saboteur_of_one_operator_is_wrong_there_only(shared_run: Callable[..., Run]) -> None:

@@ -319,6 +319,10 @@ def test_a_file_that_cannot_be_updated_is_left_alone(path: Path) -> None:
         (entry(since="2026-02-30"), "are not TOML"),
         (entry(since="2026-02-01", expires="2026-01-01"), "it expires on 2026-01-01, before it began"),
         (entry(versions='{torch = "2.13 or so"}'), "'versions', 'torch': expected a version specifier (PEP 440)"),
+        (
+            entry(versions='{"" = ">=1"}'),
+            "'versions': expected the name of a distribution, 'backend' or 'python', found ''",
+        ),
         (entry(versions='">=2"'), "'versions': expected a table of version specifiers"),
         (entry(issue='"http://example.org/1"'), "'issue': expected an https address, or owner/repository#number"),
         (entry(issue='"#12"'), "'issue': expected"),

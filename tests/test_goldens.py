@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -10,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from conformance.cli import main
-from conformance.goldens import GOLDEN_CASES, GoldensError, read_goldens
+from conformance.golden_writer import _write_as_a_whole
+from conformance.goldens import GOLDEN_CASES, MANIFEST, GoldensError, read_goldens, sha256_of
 from conformance.toolchains.torchscript.archive import records
+from conformance.values import encode
 
 SHIPPED = Path(__file__).parents[1] / "plugins/reference/src/torch_conformance_reference/goldens"
 
@@ -74,12 +77,55 @@ def test_a_damaged_artifact_is_refused(folder):
         read_goldens(folder)
 
 
+@pytest.mark.parametrize("content", [b"no archive", encode([{"method": "forward"}]), encode(3), encode([[1]])])
+def test_values_that_are_no_calls_are_refused(folder, content):
+    path, manifest = manifest_of(folder)
+    values = manifest["cases"][0]["values"]
+    values["sha256"] = sha256_of(content)
+    (path.parent / values["name"]).write_bytes(content)
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(GoldensError, match="holds no calls with their values"):
+        read_goldens(folder)
+
+
+def test_a_manifest_is_read_within_bounds(folder):
+    path, _ = manifest_of(folder)
+    path.write_bytes(path.read_bytes() + b" " * 2**23)
+    with pytest.raises(GoldensError, match=f"{MANIFEST} cannot be read: it is larger than 4 MiB"):
+        read_goldens(folder)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(GoldensError, match="a pipe"):
+        read_goldens(folder)
+
+
+def test_a_damaged_set_is_said_before_a_backend_is_looked_for(project):
+    run = project.run("--backend=no_such_backend", "--conformance-goldens=nowhere")
+    assert run.exit_code == 4
+    assert "--conformance-goldens: nowhere holds no golden set" in run.output
+    assert "no_such_backend" not in run.output
+
+
 def test_a_set_is_never_replaced(capsys, folder):
     before = {path: path.read_bytes() for path in folder.glob("*/*")}
     path, _ = manifest_of(folder)
     assert main(["goldens", "reference", str(folder)]) == 2
     assert f"{path.parent.name} is there already" in capsys.readouterr().err
     assert {path: path.read_bytes() for path in folder.glob("*/*")} == before
+
+
+def test_a_backend_without_such_artifacts_gets_no_golden_set(capsys, tmp_path):
+    assert main(["goldens", "eager", str(tmp_path)]) == 2
+    assert "a golden set holds TorchScript artifacts; 'eager' is of dynamo" in capsys.readouterr().err
+
+
+def test_half_a_set_is_none(tmp_path):
+    with pytest.raises(OSError, match="No such file"):
+        _write_as_a_whole(tmp_path / "set", {"add.pt": b"", "no/such/folder": b""})
+    assert not list(tmp_path.iterdir())
+    _write_as_a_whole(tmp_path / "set", {"add.pt": b"x"})
+    assert (tmp_path / "set/add.pt").read_bytes() == b"x"
+    assert [path.name for path in tmp_path.iterdir()] == ["set"]
 
 
 def test_a_backend_that_computes_wrongly_gets_no_golden_set(capsys, tmp_path):

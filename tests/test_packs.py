@@ -19,6 +19,7 @@ from torch_conformance_saboteurs.build import DELEGATES, build
 
 from conformance.cli import main
 from conformance.packs._values import digest_of, from_json, to_json
+from conformance.packs._write import _script
 
 CLAUSES = (
     "lite.types",
@@ -248,6 +249,18 @@ def _with_an_answer_of_no_device(packed: Packed) -> None:
     packed.write_results(results)
 
 
+def _with_an_end_of_no_kind(packed: Packed) -> None:
+    results = packed.results
+    next(iter(results["entries"].values()))["answers"][0] = {"ended": "DeviceEnded", "fields": {}}
+    packed.write_results(results)
+
+
+def _without_a_target(packed: Packed) -> None:
+    results = packed.results
+    del results["target"]["torch"]
+    packed.write_results(results)
+
+
 def _truncated(packed: Packed) -> None:
     path = packed.folder / "results" / "results.json"
     path.write_bytes(path.read_bytes()[:-40])
@@ -276,6 +289,8 @@ def _with_a_changed_host(packed: Packed) -> None:
         (_with_a_changed_value, "is not what it was when it was written"),
         (_with_a_path_for_a_digest, "'../../../../etc/passwd' is no digest"),
         (_with_an_answer_of_no_device, "'Popen' is no end of a process"),
+        (_with_an_end_of_no_kind, "'DeviceEnded' is no end of a process"),
+        (_without_a_target, "pack-results/1: at target: 'torch' is a required property"),
         (_truncated, "results.json is not JSON (is it whole?)"),
         (_a_pipe, "results.json cannot be read: it is a device, a pipe or a socket"),
         (_a_list, "results.json is not of the format torch-conformance-pack-results/1"),
@@ -321,6 +336,11 @@ def test_a_damaged_pack_and_a_missing_library_are_said_there(packed: Packed, tmp
     done = answer(copy.folder, bare_python, "--library", str(library_path()))
     assert done.returncode == 2
     assert done.stderr.endswith(f"run.py: the value {value.name} is damaged; take the whole pack again\n")
+
+
+def test_the_name_of_a_backend_is_a_text_of_the_script() -> None:
+    name = '"\\\nraise SystemExit("mine")\n"'
+    assert f"\nBACKEND = {name!r}\n" in _script(name, "0" * 64, set())
 
 
 def test_values_survive_as_a_pack_writes_them() -> None:

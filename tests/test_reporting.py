@@ -16,6 +16,8 @@ from conftest import Project, Run, wait_until
 from conformance.cli import main
 from conformance.privacy import without_paths
 from conformance.report import ReportError, read_report
+from conformance.report._shelf import MARK
+from conformance.report.faces import FACES
 
 PART = "test_composition or test_availability"
 
@@ -77,6 +79,26 @@ def test_paths_are_cut_to_names() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [
+        ("/home/alice", "..."),
+        ("in /home/alice: no", "in ...: no"),
+        ("/Users/alice, /mnt/home/alice", "..., ..."),
+        ("/home/alice/", ".../"),
+        ("file:///home/alice/x.py", "file://.../x.py"),
+        ("gcc -I/home/alice/inc -L/home/alice/lib -lfoo", "gcc -I.../inc -L.../lib -lfoo"),
+        ("a:/home/alice/lib:/home/alice/lib64", "a:.../lib:.../lib64"),
+        ("PATH=/home/alice/bin", "PATH=.../bin"),
+        ("https://example.org/home/alice/x yes/yes/yes ../home/alice/x", None),
+        ("http://localhost:8000/a/b x-I/a/b .../x .../a/b", None),
+    ],
+)
+def test_no_name_of_a_person_gets_through(text: str, cut: str | None) -> None:
+    assert without_paths(text) == (text if cut is None else cut)
+    assert without_paths(without_paths(text)) == without_paths(text)
+
+
 def test_a_step_summary_is_written_where_github_wants_it(project: Project) -> None:
     project.write("summary.md", "before\n")
     path = str(project.folder / "summary.md")
@@ -104,6 +126,47 @@ def test_an_interrupted_run_keeps_what_it_had(project: Project) -> None:
     assert not report["run"]["complete"]
     assert report["summary"]["verdicts"]["PASS"] >= 5
     assert sum(report["summary"]["verdicts"].values()) == report["plan"]["cells"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code"),
+    [
+        (["--collect-only", "-q"], 0),
+        (["--collect-only", "-q", "-n", "2"], 0),
+        (["no_such_file.py"], 4),
+        (["-k", "no_such_clause"], 5),
+        (["-k", "no_such_clause", "-n", "2"], 5),
+    ],
+    ids=["collect-only", "collect-only-xdist", "mistyped-path", "mistyped-name", "mistyped-name-xdist"],
+)
+def test_a_run_without_a_cell_leaves_an_earlier_report(project: Project, arguments: list[str], exit_code: int) -> None:
+    before = fill(project.folder / "conformance-report/reference")
+    summary = project.folder / "summary.md"
+    run = project.run("--backend=reference", *arguments, GITHUB_STEP_SUMMARY=str(summary))
+    assert run.exit_code == exit_code, run.output
+    assert {path: path.read_text() for path in before} == before
+    assert not summary.exists()
+
+
+def test_a_killed_run_leaves_no_report_of_an_earlier_one(project: Project) -> None:
+    folder = project.folder / "conformance-report/reference"
+    fill(folder)
+    project.write("conftest.py", "import os\ndef pytest_runtest_makereport(item):\n    os._exit(9)\n")
+    run = project.run("--backend=reference", "-k", "test_stable", "--rootdir=.", "-c", os.devnull, "-p", "conftest")
+    assert run.exit_code == 9, run.output
+    assert {path.name for path in folder.iterdir()} == {"cells.jsonl", "mine.txt"}
+    assert (folder / "cells.jsonl").read_text() == ""
+
+
+def fill(folder: Path) -> dict[Path, str]:
+    """The files of an earlier run, and one that is somebody else's: path → content."""
+    names = ["report.json", "cells.jsonl", "mine.txt", "reproducers/one/reproduce.py"]
+    found = {}
+    for path in [folder / name for name in (*names, *(face.file for face in FACES.values()))]:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{MARK}\nof an earlier run\n")
+        found[path] = path.read_text()
+    return found
 
 
 def test_stopping_at_the_first_failure_is_incomplete(project: Project) -> None:

@@ -369,9 +369,9 @@ def test_reproducers_of_an_earlier_run_are_removed_and_nothing_else(tmp_path: Pa
     assert shelf.put(row, Reproducer("second", files).as_message()) is None
     (tmp_path / "reproducers/theirs").mkdir()
     (tmp_path / "reproducers/theirs/reproduce.py").write_text("print('written by hand')\n")
-    Shelf(tmp_path, 1)
+    Shelf(tmp_path, 1).clear()
     assert [path.name for path in (tmp_path / "reproducers").iterdir()] == ["theirs"]
     (tmp_path / "reproducers/theirs/reproduce.py").unlink()
     (tmp_path / "reproducers/theirs").rmdir()
-    Shelf(tmp_path, 1)
+    Shelf(tmp_path, 1).clear()
     assert not (tmp_path / "reproducers").exists()

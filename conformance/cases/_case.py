@@ -46,6 +46,9 @@ class Case:
     methods: tuple[str, ...]
     #: Whether clauses about every case try it; one that is large is tried only by the clauses that name it.
     everywhere: bool = True
+    #: Those of the features of which the model has so little that a backend may take it without them: it may be refused
+    #: for their sake, and need not be.
+    touches: frozenset[Feature] = frozenset()
 
     def own_seed(self, seed: int) -> int:
         """What PyTorch's generator starts from when the case is built with ``seed``."""
@@ -78,15 +81,20 @@ def register_case(
     methods: tuple[str, ...] = ("forward",),
     toolchain: str = "torchscript",
     everywhere: bool = True,
+    touches: tuple[Feature, ...] = (),
 ) -> Callable[[ModuleType], ModuleType]:
-    """Register the decorated module class as a toolchain's case ``name``. Raises ValueError when the name is taken."""
+    """Register the decorated module class as a toolchain's case ``name``. Raises ValueError when the name is taken.
+
+    ``touches`` are features that it needs as well, as far as a backend that lacks them refuses it.
+    """
 
     def register(module_class: ModuleType) -> ModuleType:
         taken = _CORPUS.get((toolchain, name))
         if taken is not None:
             raise ValueError(f"case {name!r} is registered twice: {taken.module_class} and {module_class}")
-        needed = frozenset(features)
-        _CORPUS[toolchain, name] = Case(toolchain, name, needed, module_class, samples, methods, everywhere)
+        touched = frozenset(touches)
+        needed = frozenset(features) | touched
+        _CORPUS[toolchain, name] = Case(toolchain, name, needed, module_class, samples, methods, everywhere, touched)
         return module_class
 
     return register

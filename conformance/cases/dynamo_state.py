@@ -13,7 +13,7 @@ from conformance.cases._samples import Maker
 from conformance.cases.dynamo import case, pairs
 
 
-@case("in_place", f.in_place, samples=pairs(3))
+@case("in_place", f.in_place, f.views, samples=pairs(3))
 class InPlace(torch.nn.Module):
     """On what is its own."""
 
@@ -34,10 +34,10 @@ class WritesInput(torch.nn.Module):
 class WritesSlice(torch.nn.Module):
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         x[1:3, ::2] = y[:2, 1:] - 1
-        return torch.relu(x) - y.sum()
+        return torch.relu(x) * 2 - y
 
 
-@case("writes_buffer", f.input_mutation, f.mutable_state, samples=pairs(3))
+@case("writes_buffer", f.input_mutation, f.parameters, samples=pairs(3))
 class WritesBuffer(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class WritesBuffer(torch.nn.Module):
         return self.total * 2 - torch.relu(y)
 
 
-@case("returns_views", f.views, samples=pairs(4, 3))
+@case("returns_views", f.views, f.several_outputs, samples=pairs(4, 3))
 class ReturnsViews(torch.nn.Module):
     """Of an argument, of one another, and an argument itself."""
 
@@ -62,15 +62,19 @@ class GraphBreak(torch.nn.Module):
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         z = torch.relu(x - y) * 2
         torch._dynamo.graph_break()
-        return torch.tanh(z) - y / 2 * x
+        return torch.relu(z - 1) - y / 2 * x
 
 
 @case(
     "branch_on_data",
-    f.control_flow,
+    f.reductions,
+    f.booleans,
     samples=lambda make: {"forward": [(make.positive(3), make.floats(3)), (-make.positive(3), make.floats(3))]},
+    touches=(f.zero_dim,),
 )
 class BranchOnData(torch.nn.Module):
+    """The branch is Dynamo's, which breaks the graph there."""
+
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         z = x * 2 - y + y
         if z.sum() > 0:
@@ -81,7 +85,10 @@ class BranchOnData(torch.nn.Module):
 @case(
     "cond",
     f.control_flow,
+    f.reductions,
+    f.booleans,
     samples=lambda make: {"forward": [(make.positive(3), make.floats(3)), (-make.positive(3), make.floats(3))]},
+    touches=(f.zero_dim,),
 )
 class Cond(torch.nn.Module):
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
@@ -89,18 +96,21 @@ class Cond(torch.nn.Module):
         return taken * 2 - y
 
 
-@case("loop", f.loops, samples=lambda make: {"forward": [(make.floats(3), make.floats(3), 3) for _ in "ab"]})
+@case("loop", samples=lambda make: {"forward": [(make.floats(3), make.floats(3), 3) for _ in "ab"]})
 class Loop(torch.nn.Module):
+    """Dynamo unrolls it."""
+
     def forward(self, x: Tensor, y: Tensor, steps: int) -> Tensor:
         for step in range(steps):
-            x = torch.tanh(x - y) * (step + 1)
+            x = torch.relu(x - y) * (step + 1)
         return x - y
 
 
 @case(
     "lookup",
-    f.integers,
+    f.views,
     samples=lambda make: {"forward": [(make.floats(5, 3), make.integers(4, low=-5, high=5)) for _ in "ab"]},
+    touches=(f.integers, f.broadcasting),
 )
 class Lookup(torch.nn.Module):
     """Indices that count from the end as well; those beyond are errors."""
@@ -119,7 +129,7 @@ class Sizes(torch.nn.Module):
     """What it computes depends on the size, not only how often."""
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        return torch.relu(x - y) * x.size(0) - y.sum(0)
+        return torch.relu(x - y) * x.size(0) - y / (1 + x * x)
 
 
 @functools.cache
@@ -164,7 +174,10 @@ def _with_positives(make: Maker, count: int) -> Tensor:
 @case(
     "nonzero",
     f.unbacked_sizes,
+    f.booleans,
+    f.views,
     samples=lambda make: {"forward": [(_with_positives(make, count), make.floats(8)) for count in (3, 7, 1, 0)]},
+    touches=(f.integers, f.empty),
 )
 class Nonzero(torch.nn.Module):
     """A different number of elements in each sample: more than at first, one, and none."""

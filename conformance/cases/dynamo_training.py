@@ -14,7 +14,7 @@ from conformance.cases.dynamo import mixed, pairs
 case = functools.partial(everywhere, everywhere=False)
 
 
-@case("trained", f.parameters, f.submodules, f.matmul, samples=pairs(6, 4))
+@case("trained", f.parameters, f.matmul, f.elementwise, samples=pairs(6, 4))
 class Trained(torch.nn.Module):
     """Two layers whose parameters require grad, one of them frozen in part."""
 
@@ -27,11 +27,23 @@ class Trained(torch.nn.Module):
         return torch.tanh(self.second(torch.relu(self.first(x)) * 2)) - y
 
 
+@case("weighted", f.parameters, samples=pairs(3, 4))
+class Weighted(torch.nn.Module):
+    """The floor of operators, and a parameter that requires grad."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(3, 4))
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return torch.relu(x - y) * self.weight - y / (1 + x * x)
+
+
 @case(
     "convolved",
     f.parameters,
-    f.submodules,
     f.convolution,
+    f.elementwise,
     samples=lambda make: {"forward": [(make.floats(2, 3, 6, 5),) for _ in "ab"]},
 )
 class Convolved(torch.nn.Module):
@@ -71,7 +83,7 @@ class Steep(torch.nn.Module):
         return (x * (y + 2.0**20) - x * 2.0**20) * 2
 
 
-@case("inner_no_grad", f.several_outputs, samples=pairs(3, 4))
+@case("inner_no_grad", f.several_outputs, f.elementwise, samples=pairs(3, 4))
 class InnerNoGrad(torch.nn.Module):
     """A factor that no gradient goes through."""
 
@@ -82,7 +94,14 @@ class InnerNoGrad(torch.nn.Module):
         return z * factor - y, factor * 2 - 1
 
 
-@case("partly_differentiable", f.several_outputs, samples=pairs(3, 4))
+@case(
+    "partly_differentiable",
+    f.several_outputs,
+    f.reductions,
+    f.booleans,
+    samples=pairs(3, 4),
+    touches=(f.integers,),
+)
 class PartlyDifferentiable(torch.nn.Module):
     """Outputs that depend on both arguments, on one, on both without a gradient, and that are no real numbers."""
 

@@ -31,12 +31,13 @@ class InPlace(torch.nn.Module):
     samples=lambda make: {"forward": [(make.floats(3, 4),), (make.floats(2, 4),)]},
 )
 class Parameters(torch.nn.Module):
-    """A parameter that requires grad, a buffer, and a second name for the parameter."""
+    """A parameter that requires grad and is every second element of its memory, a buffer that begins in the middle of
+    its own, and a second name for the parameter."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.weight = torch.nn.Parameter(torch.randn(4))
-        self.register_buffer("offset", torch.randn(4))
+        self.weight = torch.nn.Parameter(torch.randn(8)[::2])
+        self.register_buffer("offset", torch.randn(6)[2:])
         self.tied = self.weight
 
     def forward(self, x: Tensor) -> Tensor:
@@ -67,24 +68,26 @@ class WeightedPair(torch.nn.Module):
     samples=lambda make: {"forward": [(make.floats(2, 3),), (make.floats(4, 3),)]},
 )
 class Submodules(torch.nn.Module):
-    """The same submodule twice and another of the same class: each keeps its own weights."""
+    """The same submodule twice and another of the same class: each keeps its own weights and numbers."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.first = _Scale()
-        self.second = _Scale()
+        self.first = _Scale(0.5, 3)
+        self.second = _Scale(-1.5, 2)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.first(self.second(self.first(x))) + self.second.helper(x)
 
 
 class _Scale(torch.nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, factor: float, shift: int) -> None:
         super().__init__()
         self.weight = torch.nn.Parameter(torch.randn(3))
+        self.factor = factor
+        self.shift = shift
 
     def forward(self, x: Tensor) -> Tensor:
-        return x * self.weight
+        return x * self.weight * self.factor + self.shift
 
     def helper(self, x: Tensor) -> Tensor:
         return x - self.weight

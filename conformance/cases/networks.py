@@ -18,9 +18,13 @@ from conformance.cases._case import register_case
     samples=lambda make: {"forward": [(make.floats(2, 8),), (make.floats(5, 8),)]},
 )
 class Linear(torch.nn.Module):
+    """The weight of the first layer lies transposed in memory, as one that is tied to another layer's does."""
+
     def __init__(self) -> None:
         super().__init__()
-        self.layers = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Linear(16, 4))
+        first = torch.nn.Linear(8, 16)
+        first.weight = torch.nn.Parameter(torch.randn(8, 16).t())
+        self.layers = torch.nn.Sequential(first, torch.nn.GELU(), torch.nn.Linear(16, 4))
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.softmax(self.layers(x), dim=-1)
@@ -38,22 +42,35 @@ class Linear(torch.nn.Module):
     samples=lambda make: {"forward": [(make.floats(1, 3, 16, 16),), (make.floats(2, 3, 16, 16),)]},
 )
 class ConvNet(torch.nn.Module):
+    """Stride, dilation and padding differ by direction, and the classifier's input lies transposed in memory."""
+
     def __init__(self) -> None:
         super().__init__()
         self.features = torch.nn.Sequential(
-            torch.nn.Conv2d(3, 8, 3, padding=1, bias=False),
-            torch.nn.BatchNorm2d(8),
+            torch.nn.Conv2d(3, 8, 3, stride=(2, 1), padding=1, bias=False),
+            _used_batch_norm(8),
             torch.nn.ReLU(inplace=True),
             torch.nn.MaxPool2d(2),
-            torch.nn.Conv2d(8, 16, 3, padding=1, groups=2),
+            torch.nn.Conv2d(8, 16, 3, padding=(1, 2), dilation=(1, 2), groups=2),
             torch.nn.ReLU6(),
-            torch.nn.AdaptiveAvgPool2d(1),
+            torch.nn.AdaptiveAvgPool2d((1, 3)),
         )
         self.dropout = torch.nn.Dropout(0.5)
         self.classifier = torch.nn.Linear(16, 10)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.classifier(self.dropout(torch.flatten(self.features(x), 1)))
+        regions = torch.flatten(self.features(x), 2).transpose(1, 2)
+        return self.classifier(self.dropout(regions))
+
+
+def _used_batch_norm(channels: int) -> torch.nn.BatchNorm2d:
+    """With statistics, weight and bias of its own: a fresh one leaves its input as it is."""
+    norm = torch.nn.BatchNorm2d(channels)
+    norm.running_mean = torch.randn(channels)
+    norm.running_var = torch.rand(channels) + 0.5
+    torch.nn.init.uniform_(norm.weight, 0.5, 2.0)
+    torch.nn.init.normal_(norm.bias)
+    return norm
 
 
 class _Adder(torch.nn.Module):

@@ -127,9 +127,15 @@ class IntegerResult(torch.nn.Module):
     },
 )
 class NestedValues(torch.nn.Module):
+    """The factors are an attribute that is a list."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.factors = [3.0, 2.0]
+
     def forward(self, xs: List[Tensor], named: Dict[str, Tensor]) -> Tuple[List[Tensor], Dict[str, Tensor]]:  # noqa: UP006
         first = xs[0] * named["scale"]
-        return [xs[1] * 3.0, first], {"first": first, "last": xs[-1] * 2.0}
+        return [xs[1] * self.factors[0], first], {"first": first, "last": xs[-1] * self.factors[1]}
 
 
 @register_case(
@@ -140,8 +146,14 @@ class NestedValues(torch.nn.Module):
     samples=lambda make: {"forward": [(make.floats(2), "left"), (make.floats(3), "ünïcode")]},
 )
 class Strings(torch.nn.Module):
+    """What is added is an attribute that is a string."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ending = "!"
+
     def forward(self, x: Tensor, name: str) -> Tuple[Tensor, str]:  # noqa: UP006
-        return x + 1, name + "!"
+        return x + 1, name + self.ending
 
 
 @register_case(

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from conformance.errors import HarnessError
 from conformance.quiet import ignore_missing_numpy
 from conformance.report import printable
 
@@ -19,7 +20,8 @@ from conformance.report import printable
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code.
 
-    0; 1 for what a command says is not as it should be (its ``--help`` tells what that is); 2 for bad input.
+    0; 1 for what a command says is not as it should be (its ``--help`` tells what that is); 2 for bad input; 11 where
+    the harness itself failed, as for a run.
     """
     ignore_missing_numpy()  # before a command imports torch
     parser, _ = _parsers()
@@ -30,6 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read it has read enough, such as `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except HarnessError as error:
+        from conformance.pytest_plugin import EXIT_HARNESS_ERROR
+
+        print(f"conformance: the harness itself failed: {printable(str(error))}", file=sys.stderr)
+        return EXIT_HARNESS_ERROR
     return code
 
 

@@ -56,9 +56,9 @@ def _certify(options: argparse.Namespace) -> int:
     from conformance.contract import Level
     from conformance.report.certificate import certify, load_report, text_of
 
-    output: Path = options.output or options.report.with_name("certificate.json")
     try:
         report = load_report(options.report)
+        output: Path = options.output or options.report.with_name("certificate.json")
         if output.exists() and os.path.samefile(output, options.report):
             return refuse(f"{output} is the report itself: choose another name with -o")
         level = Level(options.level or report.content["certification"]["level"])
@@ -152,7 +152,7 @@ def _check_report(certificate: Certificate, options: argparse.Namespace) -> tupl
     from conformance.report.certificate import check
 
     path: Path = options.report or options.certificate.with_name(certificate.report_name)
-    if not (options.report or path.exists()):
+    if not (options.report or os.path.exists(path)):  # unlike Path.exists, false for a name that is too long
         print(f"report: not checked: {printable(path.name)} is not beside the certificate (give it with --report)")
         return False, ()
     short = check(certificate, read_bytes(path), path.name)

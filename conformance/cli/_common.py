@@ -7,8 +7,17 @@ import sys
 from typing import TypeAlias
 
 from conformance.report import printable
+from conformance.seeds import seed_of
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def seed(text: str) -> int:
+    """The ``type`` of an option that takes a seed."""
+    try:
+        return seed_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def refuse(text: str) -> int:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from conformance.cli._common import Commands, refuse
+from conformance.cli._common import Commands, refuse, seed
 
 
 def add(commands: Commands) -> None:
@@ -19,7 +19,9 @@ def add(commands: Commands) -> None:
         "folder", type=Path, metavar="DIR", help="where sets are kept; the new one gets its own folder"
     )
     goldens.add_argument("--library", type=Path, metavar="PATH", help="see pytest --conformance-library")
-    goldens.add_argument("--seed", type=int, default=0, metavar="N", help="the seed of weights and inputs (default: 0)")
+    goldens.add_argument(
+        "--seed", type=seed, default=0, metavar="N", help="the seed of weights and inputs (default: 0)"
+    )
     goldens.set_defaults(run=_goldens)
 
 

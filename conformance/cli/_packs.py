@@ -7,7 +7,7 @@ import fnmatch
 import sys
 from pathlib import Path
 
-from conformance.cli._common import Commands, refuse
+from conformance.cli._common import Commands, refuse, seed
 
 
 def add(commands: Commands) -> None:
@@ -16,7 +16,7 @@ def add(commands: Commands) -> None:
     pack.add_argument("folder", type=Path, metavar="DIR", help="a new folder; run.py in it is run on the target")
     pack.add_argument("--backend", required=True, metavar="NAME", help="as pytest --backend")
     pack.add_argument("--library", type=Path, metavar="PATH", help="see pytest --conformance-library")
-    pack.add_argument("--seed", type=int, default=0, metavar="N", help="the seed of weights and inputs (default: 0)")
+    pack.add_argument("--seed", type=seed, default=0, metavar="N", help="the seed of weights and inputs (default: 0)")
     pack.add_argument(
         "--clause", action="append", default=[], metavar="PATTERN", help="only these, such as 'lite.*'; repeatable"
     )

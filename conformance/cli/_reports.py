@@ -10,7 +10,7 @@ from tabulate import tabulate
 
 from conformance.cli._common import Commands, refuse
 from conformance.operators.table import Outcome
-from conformance.report import ReportError, read_report, write_atomically, write_report
+from conformance.report import ReportError, printable, read_report, write_atomically, write_report
 
 
 def add(commands: Commands) -> None:
@@ -72,7 +72,11 @@ def _operators(options: argparse.Namespace) -> int:
             f"{options.report} has no operator table: pytest --backend=NAME --conformance-operators=all adds it"
         )
     face = TerminalFace(shutil.get_terminal_size().columns)
-    rows = [row for row in table["rows"] if options.outcome in (None, row["outcome"])]
+    rows = [
+        row | {name: printable(row[name]) for name in ("operator", "dtype", "message")}
+        for row in table["rows"]
+        if options.outcome in (None, row["outcome"])
+    ]
     print(face.heading(headline(table)))
     headers, body = lines(rows)
     print(

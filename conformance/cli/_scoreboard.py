@@ -27,6 +27,8 @@ def _scoreboard(options: argparse.Namespace) -> int:
     from conformance.report.scoreboard import scoreboard_html, scoreboard_markdown, scoreboard_of
 
     page: Path = options.output or options.folder / "index.html"
+    if page.suffix == ".md":
+        return refuse(f"{page} would be the Markdown and the page at once: name the page, such as {page.stem}.html")
     try:
         scoreboard = scoreboard_of(options.folder.resolve(), page.parent.resolve())
         write_atomically(page, scoreboard_html(scoreboard))

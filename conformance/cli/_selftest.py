@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import sys
 from pathlib import Path
 
-from conformance.cli._common import Commands, refuse
+from conformance.cli._common import Commands, refuse, seed
 from conformance.report import write_atomically
 
 
@@ -17,7 +18,7 @@ def add(commands: Commands) -> None:
     selftest.add_argument("names", nargs="*", metavar="SABOTEUR", help="only these (default: all, and the controls)")
     selftest.add_argument("--saboteurs-only", action="store_true", help="leave out the conforming backends")
     selftest.add_argument("-n", type=int, default=1, metavar="WORKERS", help="processes side by side (default: 1)")
-    selftest.add_argument("--seed", type=int, default=0, metavar="N", help="the seed of weights and inputs")
+    selftest.add_argument("--seed", type=seed, default=0, metavar="N", help="the seed of weights and inputs")
     selftest.add_argument("--output", type=Path, metavar="DIR", help="write selftest.json and selftest.md there")
     selftest.add_argument("--list", action="store_true", help="show the saboteurs and the clauses that must catch them")
     selftest.add_argument("-q", "--quiet", action="store_true", help="no progress, only the result")
@@ -47,11 +48,16 @@ def _selftest(options: argparse.Namespace) -> int:
     except SelectionError as error:
         return refuse(str(error))
     print(result_text(document, width))
-    if not options.names and not options.saboteurs_only:
-        remember(document)
-    if options.output:
-        write_atomically(options.output / "selftest.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-        write_atomically(options.output / "selftest.md", matrix_markdown(document))
+    sys.stdout.flush()  # whatever comes of the files, the minutes were not in vain
+    try:
+        if options.output:
+            text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+            write_atomically(options.output / "selftest.json", text)
+            write_atomically(options.output / "selftest.md", matrix_markdown(document))
+        if not options.names and not options.saboteurs_only:
+            remember(document)
+    except OSError as error:
+        return refuse(f"the result above is not kept: {error.filename or options.output}: {error.strerror}")
     return 0 if succeeded(document) else 1
 
 

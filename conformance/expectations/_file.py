@@ -69,6 +69,7 @@ _SCHEMA: dict[str, Any] = {
                     "versions": {
                         "type": "object",
                         "description": 'a table of version specifiers, such as {torch = ">=2.13,<2.14"}',
+                        "propertyNames": _TEXT | {"description": "the name of a distribution, 'backend' or 'python'"},
                         "additionalProperties": {
                             "type": "string",
                             "format": "specifiers",

@@ -64,7 +64,8 @@ class Tried:
     outcome: Outcome
     message: str = ""
     errors: Errors = Errors()
-    #: Of the operators that eager PyTorch executes for the sample, the share that it does not execute with the backend.
+    #: Of the operators that eager PyTorch executes for the sample's operator, the share that it does not execute with
+    #: the backend; None where it executes none that compute.
     delegated: float | None = None
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from conformance import features
@@ -133,7 +134,7 @@ class OperatorTrial:
         tried = self._judged(decode(ran["result"]), sample)
         if "executed" not in ran:
             return tried
-        return dataclasses.replace(tried, delegated=1 - min(ran["executed"], sample["work"]) / max(sample["work"], 1))
+        return dataclasses.replace(tried, delegated=share_delegated(sample["work"], sample["around"], ran["executed"]))
 
     def _ask_subject(self, verb: str, phase: str, **arguments: Any) -> Any:
         assert self._subject is not None
@@ -170,6 +171,15 @@ class OperatorTrial:
                 return Tried(Outcome.RIGHT, message, errors)
             return Tried(Outcome.WRONG, str(failure), errors)
         return Tried(Outcome.RIGHT, errors=errors_of(result, expected))
+
+
+def share_delegated(work: Sequence[str], around: Sequence[str], executed: Sequence[str]) -> float | None:
+    """Of the operators in ``work`` that eager PyTorch executes for a program, the share that is not among those that it
+    still has ``executed`` with a backend; None where there are none. Those that only stand ``around`` an operator are
+    no part of it: neither does a backend delegate more by computing them, nor less by leaving them to PyTorch."""
+    own = (Counter(work) - Counter(around)).total()
+    kept = (Counter(executed) - Counter(around)).total()
+    return 1 - min(kept, own) / own if own else None
 
 
 def _names(text: str, operator: str) -> bool:

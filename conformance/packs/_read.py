@@ -6,6 +6,8 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import jsonschema
+
 import conformance
 from conformance import errors
 from conformance.bench import Bench
@@ -23,11 +25,37 @@ from conformance.report._json import parse, read_bytes
 from conformance.verdict import Verdict
 
 RESULTS_FORMAT = "torch-conformance-pack-results/1"
+#: What the results say of the target.
+_TARGET = ("torch", "python", "platform")
 _LARGEST_VALUE = 256 * 2**20
 #: Of all that the target answered; a pack of the whole contract has some megabytes.
 _MOST_BYTES = 2 * 2**30
 _REPLY_FIELDS = {each.name for each in dataclasses.fields(Reply)}
 _KEPT = {Verdict.UNSUPPORTED.value, Verdict.NOT_APPLICABLE.value, Verdict.NOT_EXERCISED.value}
+
+
+_RESULTS = {
+    "type": "object",
+    "properties": {
+        "format": {"const": RESULTS_FORMAT},
+        "pack": {"type": "string"},
+        "sha256": {"type": "string"},
+        "target": {
+            "type": "object",
+            "properties": {name: {"type": "string"} for name in _TARGET},
+            "required": list(_TARGET),
+        },
+        "entries": {
+            "type": "object",
+            "additionalProperties": {
+                "type": "object",
+                "properties": {"answers": {"type": "array", "items": {"type": ["object", "array"]}}},
+                "required": ["answers"],
+            },
+        },
+    },
+    "required": ["format", "pack", "sha256", "target", "entries"],
+}
 
 
 class _Values:
@@ -98,7 +126,7 @@ def unpacked_report(folder: Path, results: Path, report: dict[str, Any]) -> tupl
     head["run"] = {name: value for name, value in head["run"].items() if name != "complete"}
     head["target"] = {
         "spec": "pack",
-        **{name: str(found["target"][name])[:100] for name in ("torch", "python", "platform")},
+        **{name: found["target"][name][:100] for name in _TARGET},
     }
     level = Level(report["certification"]["level"])
     merged = assemble(head, report["clauses"], cells, report["plan"]["deselected"], level)
@@ -126,9 +154,11 @@ def _row(row: dict[str, Any], rows: dict[str, Any], clauses: dict[str, Any], pac
 def _read_results(path: Path, pack: str) -> dict[str, Any]:
     import json
 
-    found = parse(read_bytes(path), path.name)
-    if not isinstance(found, dict) or found.get("format") != RESULTS_FORMAT:
-        raise PackError(f"{path.name} is not of the format {RESULTS_FORMAT}")
+    found: dict[str, Any] = parse(read_bytes(path), path.name)
+    fault = next(jsonschema.Draft202012Validator(_RESULTS).iter_errors(found), None)
+    if fault is not None:
+        place = "/".join(str(part) for part in fault.absolute_path) or "the top level"
+        raise PackError(f"{path.name} is not of the format {RESULTS_FORMAT}: at {place}: {fault.message:.300}")
     if found["pack"] != pack:
         raise PackError(f"{path.name} is of another pack: run run.py of this one on the target")
     if digest_of(json.dumps(found["entries"], sort_keys=True).encode()) != found["sha256"]:
@@ -139,7 +169,7 @@ def _read_results(path: Path, pack: str) -> dict[str, Any]:
 def _expect_same_run(pack: _Pack, report: dict[str, Any]) -> None:
     backend, description = report["backend"], pack.description
     pairs = (
-        ("backend", backend["entry_point"], description.source.name),
+        ("backend", backend["entry_point"], description.source.found_as),
         ("version of the backend", backend["version"], description.source.version),
         ("files of the backend", list(backend["files"]), list(description.files)),
         ("contract", report["harness"]["contract"]["sha256"], pack.host["contract"]),
@@ -202,7 +232,7 @@ def _answers(packed: list[Any], values: _Values) -> list[dict[str, Any]]:
                 raise ValueError("an answer that no device gives")
         elif "ended" in each:
             kind = getattr(errors, str(each["ended"]), None)
-            if not (isinstance(kind, type) and issubclass(kind, DeviceEnded)):
+            if not (isinstance(kind, type) and issubclass(kind, DeviceEnded) and kind is not DeviceEnded):
                 raise ValueError(f"{each['ended']!r:.40} is no end of a process")
             kind(phase="", **each["fields"])
         elif not isinstance(each.get("unable"), str):

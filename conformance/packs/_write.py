@@ -161,7 +161,7 @@ def _script(backend: str, pack_sha256: str, verbs: set[str]) -> str:
         collection.add(VERBS.named(name).__module__, name)
     collection.add_all(_runner.__name__)
     table = ", ".join(f'"{name}": {name}' for name in wanted)
-    constants = f'BACKEND = "{backend}"\nPACK_SHA256 = "{pack_sha256}"'
+    constants = f"BACKEND = {backend!r}\nPACK_SHA256 = {pack_sha256!r}"
     body = "\n\n\n".join([constants, *collection.texts(), f"VERBS = {{{table}}}"])
     imports = "\n\n".join(filter(None, used_imports(collection.imports, body)))
     pinned = f"os.environ.update({json.dumps(PINNED_ENVIRONMENT)})  # before torch is imported"

@@ -10,6 +10,7 @@ import pytest
 
 from conformance.catalogue import Candidate, SelectionError
 from conformance.devices import ZygotePool
+from conformance.errors import HarnessError
 from conformance.pytest_plugin._start import limits_of
 from conformance.quiet import ignore_missing_numpy
 from conformance.registry import Source
@@ -27,7 +28,7 @@ def list_backends(config: pytest.Config) -> int:
         if config.option.conformance_library:
             sources = library_sources(Path(config.option.conformance_library), pool)
             found += [Candidate(source) for source in sources]
-    except SelectionError as error:
+    except (SelectionError, HarnessError) as error:
         raise pytest.UsageError(str(error)) from error
     finally:
         pool.close()

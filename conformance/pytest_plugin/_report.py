@@ -21,6 +21,7 @@ from conformance.pytest_plugin import EXIT_HARNESS_ERROR, EXIT_INCOMPLETE
 from conformance.pytest_plugin._expectations import conclude
 from conformance.pytest_plugin._run import CELL
 from conformance.report import ReportError, ReportFolder, RunFacts, Shelf, build_report, printable
+from conformance.report._escape import legible
 from conformance.report.terminal import summary_text
 from conformance.verdict import Verdict
 
@@ -66,6 +67,8 @@ class Reporter:
         #: Backend → the item's own name, ``suite::function[...]`` → cell; and those names that were selected to run.
         self._planned: dict[str, dict[str, Cell]] = {name: {} for name in folders}
         self._selected: set[str] = set()
+        #: The backends whose folder is this run's: those with a cell that was selected, once a cell has started.
+        self._opened: list[str] = []
         self._rows: dict[str, dict[str, dict[str, Any]]] = {name: {} for name in folders}
         self._reports: list[dict[str, Any]] = []
         self._lines: list[str] = []
@@ -120,6 +123,18 @@ class Reporter:
                 self._planned[name].update((cell.key, cell) for cell in cells_of(clause, description, self._operators))
 
     # What came back.
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Take the folders over when the first cell starts: until then an earlier report is worth more than none."""
+        if self._opened or self._cell_of(nodeid) is None:
+            return
+        self._opened = [name for name, cells in self._planned.items() if not self._selected.isdisjoint(cells)]
+        for name in self._opened:
+            try:
+                self._folders[name].open()
+            except ReportError as error:
+                raise pytest.UsageError(str(error)) from error
+            self._shelves[name].clear()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -195,9 +210,12 @@ class Reporter:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write the reports and settle the exit code."""
+        """Write the reports and settle the exit code. Where no cell was started, pytest's own says what went wrong."""
+        if not self._opened or session.exitstatus == pytest.ExitCode.USAGE_ERROR:
+            return
         self._run = dataclasses.replace(self._run, seconds=time.monotonic() - self._began)
-        for name, description in self._descriptions.items():
+        for name in self._opened:
+            description = self._descriptions[name]
             cells = self._planned[name]
             chosen = [cell for own_name, cell in cells.items() if own_name in self._selected]
             report = build_report(self._run, description, chosen, len(cells) - len(chosen), self._rows[name])
@@ -248,7 +266,7 @@ class Reporter:
         verbosity = terminalreporter.verbosity
         for report in self._reports:
             terminalreporter.section(f"conformance of {report['backend']['name']}", sep="=")
-            terminalreporter.write_line(summary_text(report, width, verbosity=verbosity))
+            terminalreporter.write_line(legible(summary_text(report, width, verbosity=verbosity)))
         terminalreporter.write_line("")
         for problem in self._problems:
             terminalreporter.write_line(f"ERROR: {problem}", red=True)

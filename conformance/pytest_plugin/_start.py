@@ -22,6 +22,7 @@ from conformance.errors import HarnessError
 from conformance.expectations import Expectations, ExpectationsFile
 from conformance.pytest_plugin._expectations import expectations_of, file_to_update
 from conformance.quiet import NUMPY_IS_MISSING, ignore_missing_numpy
+from conformance.seeds import seed_of
 from conformance.selection import select
 from conformance.targets import described_target
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from conformance.workshop import Workshop
 
 _GIB = 2**30
+#: Seconds of a step, or GiB of a process: more than any has, and no more than the system calls can be given.
+_MOST = 1_000_000
 
 
 def start(config: pytest.Config) -> None:
@@ -45,12 +48,14 @@ def start(config: pytest.Config) -> None:
         config.args[:] = message["args"] or config.args
         descriptions = [Description.from_message(each) for each in message["descriptions"]]
         _expect(targets, descriptions)
-        workshop = _workshop(config, pool, message["seed"], descriptions, targets)
+        workshop = _workshop(config, pool, message["seed"], descriptions, targets, _goldens(config))
         _register_runner(config, workshop, expectations_of(config, descriptions), message["operators"])
         return
     seed = _seed(config)
     most = _reproducers(config)
-    expectations_of(config, ())  # what is wrong with them is said before backends are prepared, which may take minutes
+    # What is wrong with these is said before backends are prepared, which may take minutes.
+    expectations_of(config, ())
+    goldens = _goldens(config)
     chosen = _select(config, pool)
     unusable = [candidate for candidate in chosen if candidate.description is None or not candidate.usable]
     if unusable:
@@ -64,14 +69,15 @@ def start(config: pytest.Config) -> None:
         expectations = expectations_of(config, descriptions)
         file = file_to_update(config, descriptions)
         _expect(targets, descriptions, connect=True)
+        operators = _operators(config, pool, descriptions)
+        _choose_suites(config)
+        if not config.option.collectonly:  # where nothing runs there is nothing to report
+            target = described_target(config.option.conformance_target, targets[1])
+            _register_reporter(config, seed, descriptions, expectations, file, most, operators, target)
     except pytest.UsageError:
         pool.close()
         raise
-    operators = _operators(config, pool, descriptions)
-    _choose_suites(config)
-    target = described_target(config.option.conformance_target, targets[1])
-    _register_reporter(config, seed, descriptions, expectations, file, most, operators, target)
-    _register_runner(config, _workshop(config, pool, seed, descriptions, targets), expectations, operators)
+    _register_runner(config, _workshop(config, pool, seed, descriptions, targets, goldens), expectations, operators)
 
 
 def _register_markers(config: pytest.Config) -> None:
@@ -84,8 +90,8 @@ def limits_of(config: pytest.Config) -> Limits:
     """What devices may use, as the options say. Raises UsageError for a number that makes no sense."""
     seconds, gibibytes = config.option.conformance_timeout, config.option.conformance_memory
     for name, value in (("--conformance-timeout", seconds), ("--conformance-memory", gibibytes)):
-        if not value > 0:
-            raise pytest.UsageError(f"{name} takes a positive number, found {value:g}")
+        if not 0 < value <= _MOST:
+            raise pytest.UsageError(f"{name} takes a positive number up to {_MOST}, found {value:g}")
     reruns = config.option.conformance_reruns
     if reruns < 0:
         raise pytest.UsageError(f"--conformance-reruns takes a number, 0 or more, found {reruns}")
@@ -105,9 +111,9 @@ def _seed(config: pytest.Config) -> int:
     if text == "random":
         return random.SystemRandom().randrange(2**31)
     try:
-        return int(text)
-    except ValueError:
-        raise pytest.UsageError(f"--conformance-seed takes a whole number or 'random', found {text!r}") from None
+        return seed_of(text)
+    except ValueError as error:
+        raise pytest.UsageError(f"--conformance-seed: {error}; or 'random'") from None
 
 
 def _goldens(config: pytest.Config) -> Path | None:
@@ -206,11 +212,7 @@ def _select(config: pytest.Config, pool: ZygotePool) -> list[Candidate]:
 def _operators(config: pytest.Config, pool: ZygotePool, descriptions: list[Description]) -> tuple[str, ...]:
     from conformance.pytest_plugin._operators import chosen_operators
 
-    try:
-        return chosen_operators(config, pool, descriptions[0].toolchain)
-    except pytest.UsageError:
-        pool.close()
-        raise
+    return chosen_operators(config, pool, descriptions[0].toolchain)
 
 
 def _choose_suites(config: pytest.Config) -> None:
@@ -225,6 +227,7 @@ def _workshop(
     seed: int,
     descriptions: list[Description],
     targets: tuple[Pool, Pool],
+    goldens: Path | None,
 ) -> Workshop:
     from conformance.workshop import Workshop
 
@@ -235,7 +238,7 @@ def _workshop(
         {each.source.name: each for each in descriptions},
         targets=chosen,
         native=native,
-        goldens=_goldens(config),
+        goldens=goldens,
         samples=config.option.conformance_operator_samples,
     )
 

@@ -132,7 +132,7 @@ def _backend(description: Description) -> dict[str, Any]:
     return {
         "name": description.name,
         "toolchain": description.toolchain,
-        "entry_point": description.source.name,
+        "entry_point": description.source.found_as,
         "distribution": description.source.distribution,
         "version": description.source.version,
         "distribution_hash": description.distribution_hash,

@@ -105,8 +105,8 @@ def make_key(path: Path) -> Path:
     key = Ed25519PrivateKey.generate()
     private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-    public_path = path.with_name(f"{path.stem}.pub.pem")
     try:
+        public_path = path.with_name(f"{path.stem}.pub.pem")
         write_new(path, private, 0o600)
         try:
             write_new(public_path, public, 0o644)

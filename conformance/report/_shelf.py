@@ -27,7 +27,6 @@ class Shelf:
         self._most = most
         self._written: collections.Counter[tuple[str, ...]] = collections.Counter()
         self._problems: list[str] = []
-        self._clean()
 
     def put(self, row: dict[str, Any], message: dict[str, Any]) -> str | None:
         """Write a reproducer; where its script lies, relative to report.json. None if the group has enough of them.
@@ -61,7 +60,7 @@ class Shelf:
             lines.append(f"no reproducer for {len(self._problems) - len(shown)} more")
         return lines
 
-    def _clean(self) -> None:
+    def clear(self) -> None:
         """Remove the reproducers of an earlier run, and nothing that somebody else put there."""
         for script in sorted(self.path.glob("*/reproduce.py")):
             with contextlib.suppress(OSError, UnicodeDecodeError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import tempfile
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -81,16 +82,32 @@ def _text_of(report: dict[str, Any]) -> str:
 
 
 class ReportFolder:
-    """``DIR/BACKEND``: cells.jsonl grows while the run goes on, report.json is written at its end."""
+    """``DIR/BACKEND``: cells.jsonl grows while the run goes on, report.json is written at its end.
+
+    What an earlier run left there stays until ``open``, which the first cell asks for. Raises ReportError for a folder
+    that cannot be made or written.
+    """
 
     def __init__(self, root: Path, backend: str) -> None:
         self.path = root / backend
+        self._cells: IO[str] | None = None
         with _explained(root):
             self.path.mkdir(parents=True, exist_ok=True)
-            self._cells: IO[str] = (self.path / "cells.jsonl").open("w", encoding="utf-8")
+            with tempfile.TemporaryFile(dir=self.path):  # said before anything runs, and nothing of it stays
+                pass
+
+    def open(self) -> None:
+        """Begin anew: without the cells of an earlier run, and without its report, which would pass for this one's."""
+        from conformance.report.faces import FACES
+
+        with _explained(self.path):
+            for name in ("report.json", *(face.file for face in FACES.values())):
+                (self.path / name).unlink(missing_ok=True)
+            self._cells = (self.path / "cells.jsonl").open("w", encoding="utf-8")
 
     def append(self, row: dict[str, Any]) -> None:
         """Keep one cell, at once."""
+        assert self._cells is not None, "a cell came before the folder was opened"
         with _explained(self.path):
             self._cells.write(json.dumps(row, ensure_ascii=False) + "\n")
             self._cells.flush()
@@ -99,7 +116,8 @@ class ReportFolder:
         """Validate and write the report and its faces; the path of its file."""
         from conformance.report.faces import FACES
 
-        self._cells.close()
+        if self._cells is not None:
+            self._cells.close()
         validate(report, "the report of this run")
         path = self.path / "report.json"
         with _explained(self.path):

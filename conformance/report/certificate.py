@@ -36,8 +36,8 @@ _DIGEST = {
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    """Exactly these properties. ``uri`` and ``mediaType`` may lack."""
-    required = [name for name in properties if name not in ("uri", "mediaType")]
+    """Exactly these properties. ``uri``, ``mediaType`` and ``options`` may lack."""
+    required = [name for name in properties if name not in ("uri", "mediaType", "options")]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
@@ -58,7 +58,7 @@ _SCHEMA = _object(
                     "prefixItems": [
                         _object(
                             {
-                                "name": _TEXT,
+                                "name": {"type": "string", "pattern": r"^(?!\.{1,2}$)[^/\x00]{1,255}$"},
                                 "digest": _DIGEST,
                                 "mediaType": {"const": "application/json"},
                                 "annotations": _object(
@@ -78,6 +78,7 @@ _SCHEMA = _object(
                                     {
                                         **dict.fromkeys(("version", "toolchain", "backend", "entry_point"), _TEXT),
                                         "level": {"enum": _LEVELS},
+                                        "options": {"type": "object"},
                                     }
                                 ),
                             }
@@ -130,13 +131,18 @@ class Certificate:
 
     @property
     def entry_point(self) -> str:
-        """What ``--backend`` takes to choose the backend."""
-        return str(self._facts["entry_point"])
+        """What ``--backend`` takes to choose the backend, with the toolchain: others may have one of that name."""
+        return f"{self._facts['toolchain']}:{self._facts['entry_point']}"
+
+    @property
+    def options(self) -> dict[str, Any] | None:
+        """What ``torch.compile(options=...)`` was given; None where that was nothing."""
+        return self._facts.get("options")
 
     @property
     def report_name(self) -> str:
         """The name of the report's file, without folders."""
-        return Path(self.statement["predicate"]["configuration"][0]["name"]).name
+        return str(self.statement["predicate"]["configuration"][0]["name"])
 
     @property
     def report_sha256(self) -> str:
@@ -262,6 +268,7 @@ def _statement(report: Report, level: Level) -> dict[str, Any]:
                         "backend": backend["name"],
                         "entry_point": backend.get("entry_point", backend["name"]),
                         "level": level.value,
+                        **({"options": backend["options"]} if backend.get("options") else {}),
                     },
                 },
                 {

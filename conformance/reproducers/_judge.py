@@ -231,14 +231,15 @@ def _prepared(facts: Facts, scenario: Scenario) -> list[str]:
         case = case_named(name, toolchain)
         calls = [_sample(call, scenario) for call in facts.calls(name)]
         lines.append(f"    {name!r}: ({case.methods!r}, {calls!r}),")
-        features.append(f"    {name!r}: {sorted((each.name, each.shows_at) for each in case.features)!r},")
+        known = sorted((each.name, each.shows_at, each in case.touches) for each in case.features)
+        features.append(f"    {name!r}: {known!r},")
     compiled = toolchain == "dynamo"
     if compiled:
         scenario.collection.add("conformance.toolchains.dynamo.face", "Observation")
     return [
         *lines,
         "}",
-        "#: Case → the features that it needs, and where it shows that one is missing.",
+        "#: Case → the features that it needs, where it shows that one is missing, and whether it only touches it.",
         "FEATURES = {",
         *features,
         "}",
@@ -267,8 +268,11 @@ def _prepared(facts: Facts, scenario: Scenario) -> list[str]:
         "",
         "def case_named(name: str, toolchain: str = '') -> Any:",
         '    """What is known of a case."""',
-        "    features = [types.SimpleNamespace(name=each, shows_at=where) for each, where in FEATURES[name]]",
-        "    return types.SimpleNamespace(features=features)",
+        "    features, touches = [], []",
+        "    for each, where, touched in FEATURES[name]:",
+        "        features.append(types.SimpleNamespace(name=each, shows_at=where))",
+        "        touches += features[-1:] if touched else []",
+        "    return types.SimpleNamespace(features=features, touches=touches)",
         "",
         "",
     ]

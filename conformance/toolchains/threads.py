@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,9 @@ from typing import Any
 import torch
 
 from conformance.values import encode
+
+#: Seconds after which a thread that runs Python gives way, in place of five milliseconds.
+_TURN = 1e-6
 
 
 def modes_here() -> dict[str, bool]:
@@ -31,8 +35,9 @@ class Findings:
         return list(self._errors)
 
     def note(self, call: int, result: Any) -> None:
+        encoded = encode(result)  # outside of the lock, at which the threads would wait for each other
         with self._lock:
-            self._results[call][encode(result)] = None
+            self._results[call][encoded] = None
 
     def note_modes(self) -> None:
         with self._lock:
@@ -52,7 +57,7 @@ class Findings:
 
 
 def run_at_once(work: Callable[[int], None], count: int, found: Findings) -> None:
-    """Let ``count`` fresh threads begin together, and wait for them."""
+    """Let ``count`` fresh threads begin together, and wait for them. They take turns often: a race needs luck else."""
     together = threading.Barrier(count)
 
     def run(index: int) -> None:
@@ -65,7 +70,12 @@ def run_at_once(work: Callable[[int], None], count: int, found: Findings) -> Non
         found.note_modes()
 
     workers = [threading.Thread(target=run, args=(index,)) for index in range(count)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(_TURN)
+    try:
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    finally:
+        sys.setswitchinterval(interval)

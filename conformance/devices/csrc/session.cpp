@@ -156,14 +156,18 @@ c10::IValue Session::load(const Arguments& arguments) {
   return c10::ivalue::Tuple::create(number, texts);
 }
 
-// Load an artifact often, dropping each: the resident memory after each quarter.
+// Load an artifact often, call a method of each, and drop it: the resident memory after each quarter.
 c10::IValue Session::load_many(const Arguments& arguments) {
   const auto runtime = arguments.text("runtime");
   std::vector<int64_t> readings;
   for (int quarter = 0; quarter < 4; ++quarter) {
     for (int64_t i = 0; i < arguments.integer("count", 0) / 4; ++i) {
       ExtraFiles none;
-      of_subject([&] { load_from_bytes(arguments.bytes("artifact"), runtime, none); });
+      auto inputs = inputs_of(arguments.bytes("inputs"));
+      of_subject([&] {
+        auto loaded = load_from_bytes(arguments.bytes("artifact"), runtime, none);
+        call(loaded, arguments.text("method"), std::move(inputs));
+      });
     }
     readings.push_back(resident_bytes());
   }

@@ -14,7 +14,8 @@ import torch._dynamo
 
 from conformance.cases import case_named
 from conformance.toolchains import Subject
-from conformance.toolchains.dynamo._inspect import compiler_at_work, executed
+from conformance.toolchains.dynamo._executed import executed
+from conformance.toolchains.dynamo._inspect import compiler_at_work
 from conformance.toolchains.dynamo._lower import Marked, observe
 from conformance.toolchains.dynamo._session import Model, Session, verb
 from conformance.values import decode

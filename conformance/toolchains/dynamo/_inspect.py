@@ -5,47 +5,16 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 import torch._dynamo.utils
-from torch.profiler import ProfilerActivity, profile
 
 from conformance.toolchains import Subject
+from conformance.toolchains.dynamo._executed import executed
 from conformance.toolchains.dynamo._session import Session, verb
 from conformance.values import decode
-
-#: Operators that make room for a result, look at it differently, or ask what it is; none computes anything. Dynamo's
-#: own guards ask a tensor without dimensions for its item.
-_NO_WORK = {
-    "aten::item",
-    "aten::_local_scalar_dense",
-    "aten::empty",
-    "aten::empty_like",
-    "aten::empty_strided",
-    "aten::resize_",
-    "aten::set_",
-    "aten::lift_fresh",
-    "aten::detach",
-    "aten::alias",
-    "aten::to",
-    "aten::resolve_conj",
-    "aten::resolve_neg",
-    "aten::as_strided",
-    "aten::view",
-    "aten::_unsafe_view",
-    "aten::reshape",
-    "aten::_reshape_alias",
-    "aten::expand",
-    "aten::t",
-    "aten::transpose",
-    "aten::permute",
-    "aten::select",
-    "aten::slice",
-    "aten::squeeze",
-    "aten::unsqueeze",
-}
 
 
 @verb
@@ -55,14 +24,6 @@ def operators_run(session: Session, model: int, inputs: bytes) -> list[str]:
     with Subject():
         function(*decode(inputs))
         return executed(function, decode(inputs))
-
-
-def executed(function: Callable[..., Any], arguments: Sequence[Any]) -> list[str]:
-    """The operators that PyTorch itself executes in one call, one entry for each; those that do no work left out."""
-    with profile(activities=[ProfilerActivity.CPU]) as profiler:
-        function(*arguments)
-    names = [event.name for event in profiler.events() if event.name.startswith("aten::")]
-    return [name for name in names if name not in _NO_WORK]
 
 
 @verb

@@ -19,7 +19,7 @@ from conformance.errors import ConformanceFailure
 from conformance.operators import samples
 from conformance.operators.statistics import wider
 from conformance.toolchains import Subject
-from conformance.toolchains.dynamo._inspect import executed
+from conformance.toolchains.dynamo._executed import computing, executed, named, profiled
 from conformance.toolchains.dynamo._session import Model, Session, verb
 from conformance.values import decode, encode
 
@@ -33,10 +33,11 @@ def operators(session: Session) -> dict[str, list[str]]:
 
 @verb
 def operator_samples(session: Session, operator: str, dtype: str, seed: int, count: int) -> list[dict[str, Any]]:
-    """Samples of an operator: ``{program, operators, inputs, expected, exact, settled, work}``, or ``{reason}`` where
-    PyTorch itself does not get that far. The program is a graph as Dynamo makes it, of which "eager" and "aot_eager"
-    were seen to give ``expected``; ``exact`` is what it gives in float64, if it can be computed so; ``work`` counts the
-    operators that PyTorch executes for it."""
+    """Samples of an operator: ``{program, operators, inputs, expected, exact, settled, work, around}``, or ``{reason}``
+    where PyTorch itself does not get that far. The program is a graph as Dynamo makes it, of which "eager" and
+    "aot_eager" were seen to give ``expected``; ``exact`` is what it gives in float64, if it can be computed so;
+    ``work`` names the operators that PyTorch executes for it, and ``around`` those that only stand around the operator.
+    """
     return [
         {"reason": sample} if isinstance(sample, str) else _as_graph(sample)
         for sample in samples.samples_of(operator, dtype, seed, count)
@@ -57,12 +58,12 @@ def lower_program(session: Session, program: bytes, inputs: bytes) -> int:
 
 @verb
 def run_program(session: Session, program: int, inputs: bytes) -> dict[str, Any]:
-    """Call a compiled graph: ``{result, executed}``, of which the second counts the operators that PyTorch itself
+    """Call a compiled graph: ``{result, executed}``, of which the second names the operators that PyTorch itself
     executes when it is called again."""
     function = session.get(program).function
     with Subject():
         result = encode(tuple(function(*decode(inputs))))
-        return {"result": result, "executed": len(executed(function, decode(inputs)))}
+        return {"result": result, "executed": executed(function, decode(inputs))}
 
 
 @verb
@@ -75,10 +76,10 @@ def forget_program(session: Session, program: int) -> None:
 
 def _as_graph(sample: samples.Sample) -> dict[str, Any]:
     try:
-        program, inputs = _captured(sample)
+        program, inputs, around = _captured(sample)
         module = pickle.loads(program)
         expected = tuple(module(*decode(inputs)))
-        work = executed(module, decode(inputs))
+        events = profiled(module, decode(inputs))
         by_autograd = _compiled(module, "aot_eager")(*decode(inputs))
     except Exception as error:
         return {"reason": f"PyTorch fails to compile it without a backend: {samples.in_a_line(error)}"}
@@ -91,17 +92,19 @@ def _as_graph(sample: samples.Sample) -> dict[str, Any]:
             return {"reason": f"aot_eager gives something else than eager PyTorch: {failure}"}
     return {
         "program": program,
-        "operators": sorted({spelled for name in work for spelled in _spellings(name)}),
+        "operators": sorted({spelled for name in named(events) for spelled in _spellings(name)}),
         "inputs": inputs,
         "expected": encode(expected),
         "exact": _exact(module, decode(inputs)) if sample.settled else None,
         "settled": sample.settled,
-        "work": len(work),
+        "work": computing(events),
+        "around": around,
     }
 
 
-def _captured(sample: samples.Sample) -> tuple[bytes, bytes]:
-    """The graph that Dynamo makes of a sample between other operators, pickled, and its inputs, encoded.
+def _captured(sample: samples.Sample) -> tuple[bytes, bytes, list[str]]:
+    """The graph that Dynamo makes of a sample between other operators, pickled, its inputs, encoded, and the names of
+    these other operators.
 
     Raises what Dynamo does, and ConformanceFailure where the graph does not give what eager PyTorch does.
     """
@@ -121,8 +124,9 @@ def _captured(sample: samples.Sample) -> tuple[bytes, bytes]:
     results = _compiled(between, capture)(zeros, *tensors)
     if sample.settled:
         assert_close(results, _tuple(expected), "what Dynamo makes of it")
-    (captured,) = found
-    return captured
+    ((program, inputs),) = found
+    around = executed(lambda *each: [_less(one, zeros, dtypes) for one in each], _tuple(tensors) + _tuple(expected))
+    return program, inputs, around
 
 
 def _compiled(function: Callable[..., Any], backend: Any) -> Callable[..., Any]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from conformance.toolchains import Subject
-from conformance.toolchains.dynamo._session import Session, verb
+from conformance.toolchains.dynamo._executed import executed
+from conformance.toolchains.dynamo._session import Model, Session, verb
 from conformance.values import decode, encode, tensors_in
 
 
@@ -39,6 +40,32 @@ def differentiate(
             "results": encode([each.detach() for each in results]),
             "gradients": encode(rounds),
         }
+
+
+@verb
+def operators_run_in_training(
+    session: Session, model: int, inputs: bytes, wanted: Sequence[bool]
+) -> dict[str, list[str]]:
+    """The operators that PyTorch itself executes where a model is called with arguments that require grad, and on the
+    way back, when both were done before."""
+    held = session.get(model)
+    with Subject():
+        _there_and_back(held, requiring_grad(decode(inputs), wanted), lambda call: call())
+        leaves = requiring_grad(decode(inputs), wanted)
+        there, back = _there_and_back(held, leaves, lambda call: executed(call, ()))
+    return {"called with gradients": there, "gone back from": back}
+
+
+def _there_and_back(held: Model, leaves: Sequence[Any], observed: Callable[[Callable[[], Any]], Any]) -> list[Any]:
+    """What is observed of a call, and of going back from it. That begins with gradients that are there already:
+    Autograd would have PyTorch make them."""
+    results: list[torch.Tensor] = []
+    there = observed(lambda: results.extend(tensors_in(held.function(*leaves))))
+    roots = [each for each in results if each.requires_grad]
+    seeds = [torch.ones_like(each) for each in roots]
+    sources = [each for each in (*leaves, *held.module.parameters()) if each.requires_grad]
+    back = observed(lambda: torch.autograd.grad(roots, sources, seeds, allow_unused=True)) if roots else []
+    return [there, back]
 
 
 def requiring_grad(arguments: Sequence[Any], wanted: Sequence[bool]) -> tuple[Any, ...]:

@@ -127,15 +127,17 @@ class DynamoDevice(ModesDevice):
         *,
         arranged: str = "",
         marks: Marks = (),
+        dynamic: bool | None = None,
     ) -> Model:
         """Compile a model and call it up to where compiled code would run: what goes wrong then is lowering's.
 
-        ``inputs`` are those of the case's first call when None; the other arguments are those of :meth:`run`.
+        ``inputs`` are those of the case's first call when None; ``dynamic`` is as in :meth:`compile`, and the other
+        arguments are those of :meth:`run`.
         """
         if inputs is None:
             assert isinstance(model, PreparedCase)
             inputs = model.call.inputs
-        compiled = self.compile(model)
+        compiled = self.compile(model, dynamic=dynamic)
         self.call("lower", model=compiled.number, inputs=encode(inputs), arranged=arranged, marks=_plain(marks))
         return compiled
 

@@ -60,6 +60,15 @@ class ModesDevice(CellDevice):
         )
         return Trained(decode(row["results"]), row["requires_grad"], decode(row["gradients"]))
 
+    def operators_run_in_training(self, model: Model, inputs: tuple[Any, ...]) -> dict[str, list[str]]:
+        """The operators that PyTorch itself executes where a model is called with gradients, and on the way back: by
+        which of the two it was, each time that it does. Arguments require grad that can."""
+        wanted = [each.is_floating_point() for each in inputs]
+        names: dict[str, list[str]] = self.call(
+            "operators_run_in_training", phase="run", model=model.number, inputs=encode(inputs), wanted=wanted
+        )
+        return names
+
     def differentiate_twice(self, model: Model, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """Gradients of a sum that contains the squares of a model's gradients, one for each argument."""
         found: tuple[Any, ...] = decode(

@@ -187,13 +187,14 @@ def _full_name(name: str, overload: str) -> str:
 
 
 @verb
-def load_many(session: Session, artifact: bytes, runtime: str, count: int) -> list[int]:
-    """Load an artifact ``count`` times, dropping each; the resident memory after each quarter, in bytes."""
+def load_many(session: Session, artifact: bytes, runtime: str, method: str, inputs: bytes, count: int) -> list[int]:
+    """Load an artifact ``count`` times, call a method of each, and drop it; the resident memory after each quarter, in
+    bytes."""
     readings = []
     for _quarter in range(4):
         for _ in range(count // 4):
             with Subject():
-                load_artifact(artifact, runtime)
+                call_method(load_artifact(artifact, runtime), method, decode(inputs))
         readings.append(_resident_bytes())
     return readings
 

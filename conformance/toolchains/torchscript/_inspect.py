@@ -68,10 +68,7 @@ def exposes(session: Session, module: int, original: int) -> list[str]:
 
 @verb
 def graph_of(session: Session, module: int, method: str) -> dict[str, Any]:
-    """The operators of a method after inlining, the source lines of each, and the custom methods that it calls.
-
-    ``work`` has how often each operator occurs that computes a tensor in every run, outside of branches and loops.
-    """
+    """The operators of a method after inlining, the source lines of each, and the custom methods that it calls."""
     with Subject():
         target = session.module(module)
         graph = target._c._get_method(method).graph.copy()
@@ -82,9 +79,24 @@ def graph_of(session: Session, module: int, method: str) -> dict[str, Any]:
             lines.setdefault(node.kind(), []).extend(underlined_lines(node.sourceRange()))
             if node.kind() == "prim::CallMethod":
                 calls.add(f"{next(iter(node.inputs())).type().annotation_str}.{node.s('name')}")
-        torch._C._jit_pass_dce(graph)
-        work = collections.Counter(node.kind() for node in graph.nodes() if _computes_a_tensor(node))
-    return {"operators": sorted(lines), "lines": lines, "calls": sorted(calls), "work": dict(work)}
+    return {"operators": sorted(lines), "lines": lines, "calls": sorted(calls)}
+
+
+@verb
+def work_of(session: Session, module: int, method: str) -> dict[str, int]:
+    """How often each operator occurs in a method that computes a tensor in every run, outside of branches and loops,
+    and that is left when PyTorch's own optimisations fold what they can (a batch norm into its convolution)."""
+    with Subject():
+        target = session.module(module)
+        frozen = torch.jit.freeze(target, preserved_attrs=[method])
+        plain, folded = (_work_in(each._c._get_method(method).graph.copy()) for each in (target, frozen))
+    return dict(plain & folded)
+
+
+def _work_in(graph: Any) -> collections.Counter[str]:
+    torch._C._jit_pass_inline(graph)
+    torch._C._jit_pass_dce(graph)
+    return collections.Counter(node.kind() for node in graph.nodes() if _computes_a_tensor(node))
 
 
 def _computes_a_tensor(node: Any) -> bool:

@@ -118,10 +118,17 @@ class TorchScriptDevice(CellDevice):
         )
         return Module(number, extra_files=texts)
 
-    def load_many(self, artifact: Artifact, count: int) -> list[int]:
-        """Load an artifact ``count`` times; the resident memory in bytes after each quarter."""
+    def load_many(self, artifact: Artifact, call: Call, count: int) -> list[int]:
+        """Load an artifact ``count`` times, and make the call on each; the resident memory in bytes after each
+        quarter."""
         readings: list[int] = self.call(
-            "load_many", phase="load", artifact=artifact.data, runtime=artifact.runtime, count=count
+            "load_many",
+            phase="load",
+            artifact=artifact.data,
+            runtime=artifact.runtime,
+            method=call.method,
+            inputs=encode(call.inputs),
+            count=count,
         )
         return readings
 
@@ -243,6 +250,11 @@ class TorchScriptDevice(CellDevice):
 
     def graph_of(self, module: Module, method: str) -> dict[str, Any]:
         found: dict[str, Any] = self.call("graph_of", phase="inspect", module=module.number, method=method)
+        return found
+
+    def work_of(self, module: Module, method: str) -> dict[str, int]:
+        """How often each operator computes that no optimisation of PyTorch's folds away."""
+        found: dict[str, int] = self.call("work_of", phase="inspect", module=module.number, method=method)
         return found
 
     def children_of(self, module: Module) -> dict[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import math
 import pickle
 import random
 import struct
@@ -53,14 +54,20 @@ class _Persistent:
     id: Any
 
 
+#: Storages of whole numbers → the bytes of one. A tensor of these can hold a program. Floats are weights, and so are
+#: numbers of eight bits with a sign, to which weights are quantised.
+_WHOLE = {"ByteStorage": 1, "ShortStorage": 2, "IntStorage": 4, "LongStorage": 8}
+
+
 def damaged_programs(artifact: bytes, seed: int, count: int) -> list[tuple[str, bytes]]:
     """``count`` artifacts with one place of the processed module damaged, and what was done. Empty if it has no place.
 
-    The places and the damage come from the seed. The elements of tensors are left alone: other weights are no damage
-    that anyone could see.
+    The places and the damage come from the seed. A tensor of whole numbers may hold a program, and one of its bytes is
+    changed; the elements of other tensors are left alone: other weights are no damage that anyone could see.
     """
-    (name,) = [name for name in records(artifact) if name.endswith("/data.pkl")]
-    data = records(artifact)[name]
+    contents = records(artifact)
+    (name,) = [name for name in contents if name.endswith("/data.pkl")]
+    data = contents[name]
     randomness = random.Random(seed)
     places = list(_places(_lowered_state(_read(data))[1]))
     damaged = []
@@ -68,10 +75,19 @@ def damaged_programs(artifact: bytes, seed: int, count: int) -> list[tuple[str, 
         tree = _read(data)
         state = _lowered_state(tree)
         path = randomness.choice(places)
-        what = _damage(_Slot(state, 1), path, randomness)
-        changed = _write(tree)
+        slot = _at(_Slot(state, 1), path)
+        if _is_tensor(slot.get()):
+            record, at = _byte_of(slot.get(), randomness)
+            record = f"{name.removesuffix('data.pkl')}data/{record}"
+            changed = bytearray(contents[record])
+            changed[at] ^= randomness.randrange(1, 256)
+            what, replacing = f"byte {at} of {len(changed)} became {changed[at]}", _replacing(record, bytes(changed))
+        else:
+            what, value = _damaged(slot.get(), randomness)
+            slot.set(value)
+            replacing = _replacing(name, _write(tree))
         where = "".join(f"[{key!r}]" for key in path if not isinstance(key, _Inside))
-        damaged.append((f"processed module{where}: {what}", rewritten(artifact, _replacing(name, changed))))
+        damaged.append((f"processed module{where}: {what}", rewritten(artifact, replacing)))
     return damaged
 
 
@@ -113,7 +129,9 @@ class _Inside:
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     if isinstance(value, _Reduced):
-        if value.arguments and isinstance(value.arguments[0], dict | list):
+        if _holds_whole_numbers(value):
+            yield path
+        elif value.arguments and isinstance(value.arguments[0], dict | list):
             yield from _places(value.arguments[0], (*path, _Inside(0)))
     elif isinstance(value, dict):
         if value:
@@ -157,12 +175,27 @@ class _Tuple(list[Any]):
     """A tuple that is being changed; written as the tuple that it was."""
 
 
-def _damage(slot: _Slot, path: tuple[Any, ...], randomness: random.Random) -> str:
+def _at(slot: _Slot, path: tuple[Any, ...]) -> _Slot:
     for step in path:
         slot = slot.inner(step)
-    what, value = _damaged(slot.get(), randomness)
-    slot.set(value)
-    return what
+    return slot
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, _Reduced) and value.function.name.startswith("_rebuild_tensor")
+
+
+def _holds_whole_numbers(value: _Reduced) -> bool:
+    """Whether it is a tensor with elements, of whole numbers."""
+    return _is_tensor(value) and value.arguments[0].id[1].name in _WHOLE and math.prod(value.arguments[2]) > 0
+
+
+def _byte_of(tensor: _Reduced, randomness: random.Random) -> tuple[str, int]:
+    """One byte of a tensor's elements: the key of the storage's record, and where it stands there."""
+    storage, offset, sizes, strides = tensor.arguments[:4]
+    _, kind, key, *_ = storage.id
+    element = offset + sum(randomness.randrange(size) * stride for size, stride in zip(sizes, strides, strict=True))
+    return str(key), element * _WHOLE[kind.name] + randomness.randrange(_WHOLE[kind.name])
 
 
 def _damaged(value: Any, randomness: random.Random) -> tuple[str, Any]:

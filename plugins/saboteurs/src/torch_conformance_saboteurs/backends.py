@@ -41,8 +41,8 @@ class PythonControl(TorchScriptBackend):
             bridge.register(self.name, self.implementation)
 
     def compile_spec(self, case: LoweredCase) -> dict[str, Any]:
-        """A nested value for each method, to see that it arrives."""
-        return {method: {"options": {"level": 1}} for method in case.methods}
+        """A nested value of several types for each method, to see that it arrives."""
+        return {method: {"options": ({"levels": [1]}, 0.5, "fast", True)} for method in case.methods}
 
     def preprocess_count(self) -> int:
         """Counted by the bridge, outside of the implementation."""

@@ -19,7 +19,9 @@ from torch_conformance_saboteurs import (
     sabotage_debug,
     sabotage_flaky,
     sabotage_inference,
+    sabotage_layers,
     sabotage_life_cycle,
+    sabotage_memory,
     sabotage_native,
     sabotage_numbers,
     sabotage_operators,
@@ -31,6 +33,7 @@ from torch_conformance_saboteurs import (
 
 SABOTEURS: tuple[Saboteur, ...] = (
     *sabotage_numbers.SABOTEURS,
+    *sabotage_layers.SABOTEURS,
     *sabotage_operators.SABOTEURS,
     *sabotage_state.SABOTEURS,
     *sabotage_life_cycle.SABOTEURS,
@@ -38,6 +41,7 @@ SABOTEURS: tuple[Saboteur, ...] = (
     *sabotage_availability.SABOTEURS,
     *sabotage_refusal.SABOTEURS,
     *sabotage_damage.SABOTEURS,
+    *sabotage_memory.SABOTEURS,
     *sabotage_process.SABOTEURS,
     *sabotage_inference.SABOTEURS,
     *sabotage_debug.SABOTEURS,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
@@ -137,11 +138,50 @@ class _WithoutPyTorch(torch.fx.Interpreter):
         "mul": operator.mul,
         "div": operator.truediv,
         "truediv": operator.truediv,
+        "floordiv": operator.floordiv,
         "relu": lambda number: max(number, 0.0),
+        "neg": operator.neg,
+        "gt": operator.gt,
+        "lt": operator.lt,
+        "and_": operator.and_,
+        "xor": operator.xor,
+        "where": lambda condition, one, other: one if condition else other,
     }
 
+    @classmethod
+    def knows(cls, graph: torch.fx.GraphModule) -> bool:
+        """Whether it can run a graph."""
+        return all(each.op != "call_function" or _name(each.target) in cls._FUNCTIONS for each in graph.graph.nodes)
+
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return self._FUNCTIONS[target.__name__.partition(".")[0]](*args)
+        return self._FUNCTIONS[_name(target)](*args)
+
+
+def _name(target: Any) -> str:
+    name: str = target.__name__
+    return name.partition(".")[0]
+
+
+class _ByItself(DynamoControl):
+    """It runs graphs of some elementwise operators by itself, and what is left to PyTorch is :meth:`left`."""
+
+    features = Features.all()
+
+    def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        if not _WithoutPyTorch.knows(graph):
+            return self.left(graph, example_inputs)
+
+        def code(*arguments: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            alike = torch.broadcast_tensors(*arguments)
+            columns = [each.flatten().tolist() for each in alike]
+            rows = [_WithoutPyTorch(graph).run(*elements) for elements in zip(*columns, strict=True)]
+            return tuple(torch.tensor(each).view(alike[0].shape) for each in zip(*rows, strict=True))
+
+        return code
+
+    def left(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        """Code for a graph with other operators in it."""
+        return super().lower(graph, example_inputs)
 
 
 @saboteur("runtime.target", verdicts=("CRASH",), phases=("load",))
@@ -153,19 +193,10 @@ class DynamoPackagesCrash(DynamoControl):
 
 
 @saboteur("runtime.target")
-class DynamoPackagesForPyTorch(DynamoControl):
+class DynamoPackagesForPyTorch(_ByItself):
     """It lowers to code of its own, says so, and packages the graph as it is, which PyTorch runs."""
 
     name = "dynamo_packages_for_pytorch"
-    features = Features.all()
-
-    def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
-        def code(*arguments: torch.Tensor) -> tuple[torch.Tensor, ...]:
-            columns = [each.flatten().tolist() for each in arguments]
-            rows = [_WithoutPyTorch(graph).run(*elements) for elements in zip(*columns, strict=True)]
-            return tuple(torch.tensor(each).view(arguments[0].shape) for each in zip(*rows, strict=True))
-
-        return code
 
 
 @saboteur("runtime.fallback", "runtime.target")
@@ -174,6 +205,46 @@ class DynamoFallsBackEntirely(DynamoControl):
 
     name = "dynamo_falls_back_entirely"
     features = Features.all()
+
+
+@saboteur("runtime.fallback")
+class DynamoFallsBackBehindAutograd(_ByItself):
+    """It says that it computes by itself, and leaves every model but the simplest to PyTorch, behind AOT Autograd,
+    which takes operators apart before PyTorch runs them."""
+
+    name = "dynamo_falls_back_behind_autograd"
+
+    def left(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        code: Code = torch._dynamo.lookup_backend("aot_eager")(graph, example_inputs)
+        return code
+
+
+@saboteur("compile.delegated", "runtime.fallback", "runtime.target")
+class DynamoFallsBackElsewhere(DynamoControl):
+    """It says that it computes by itself, and has PyTorch run every model in another thread."""
+
+    name = "dynamo_falls_back_elsewhere"
+    features = Features.all()
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(code, *arguments).result()
+
+
+@saboteur("compile.delegated")
+class DynamoFallsBackInTraining(_ByItself):
+    """It runs the models that it knows by itself, and has PyTorch run them as soon as an input requires grad."""
+
+    name = "dynamo_falls_back_in_training"
+
+    def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        own = super().lower(graph, example_inputs)
+
+        def code(*arguments: torch.Tensor) -> Any:
+            wanted = any(each.requires_grad for each in arguments)
+            return graph.forward(*arguments) if wanted else own(*arguments)
+
+        return code
 
 
 SABOTEURS = saboteur.all()

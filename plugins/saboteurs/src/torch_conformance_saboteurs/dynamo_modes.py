@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -164,6 +165,17 @@ class DynamoSharesItsInputs(DynamoControl):
         return super().call(code, self.waiting)
 
 
+@saboteur("modes.threads")
+class DynamoReadsFromOnePlace(DynamoControl):
+    """Inputs are put in one place, from which a call reads them at once; another thread can be in between."""
+
+    name = "dynamo_reads_from_one_place"
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        self.waiting = arguments
+        return super().call(code, self.waiting)
+
+
 @saboteur("modes.threads-lower")
 class DynamoLowersForOne(DynamoControl):
     """Only the main thread can lower."""
@@ -253,6 +265,29 @@ class DynamoSwallowsOptions(DynamoControl):
 
     def take(self, keywords: dict[str, Any]) -> None:
         pass
+
+
+@saboteur("modes.unknown-options")
+class DynamoBlamesTheModel(DynamoControl):
+    """A mode that it does not know is refused with an error about the model."""
+
+    name = "dynamo_blames_the_model"
+
+    def take(self, keywords: dict[str, Any]) -> None:
+        if "mode" in keywords:
+            raise RuntimeError("cannot convert model")
+        super().take(keywords)
+
+
+@saboteur("modes.unknown-options")
+class DynamoIgnoresSomethingElse(DynamoControl):
+    """Options that it does not know are ignored, and what it warns of is another thing."""
+
+    name = "dynamo_ignores_something_else"
+
+    def take(self, keywords: dict[str, Any]) -> None:
+        if keywords:
+            warnings.warn("ignoring the names of tensors", stacklevel=2)
 
 
 @saboteur("modes.options-apart", phases=("lower",))

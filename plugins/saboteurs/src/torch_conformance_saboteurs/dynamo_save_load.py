@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
-import pickle
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -165,40 +165,64 @@ class DynamoCachesWeights(DynamoControl):
         return lambda *arguments: graph.forward(*with_weights_of(first, arguments))
 
 
-class Known(torch.compiler._cache.CacheArtifact):
-    """Cache artifacts that say what a former process has compiled."""
+class Remembers(DynamoControl):
+    """A backend that keeps what it has compiled among PyTorch's cache artifacts, by the text of the graph."""
 
-    known: list[str] = []
+    found: ClassVar[dict[tuple[str, str], bytes]] = {}
 
-    @staticmethod
-    def type() -> str:
-        return "dynamo_rounds_what_is_cached"
+    def load(self) -> None:
+        from torch.compiler._cache import CacheArtifact, CacheArtifactFactory
 
-    def populate_cache(self) -> None:
-        self.known.append(self.key)
+        class Artifact(CacheArtifact):
+            """What a former process has recorded."""
+
+            @staticmethod
+            def type(name: str = self.name) -> str:
+                return name
+
+            def populate_cache(self) -> None:
+                Remembers.found[self.type(), self.key] = self.content
+
+        if self.name not in CacheArtifactFactory._artifact_types:
+            CacheArtifactFactory.register(Artifact)
+        super().load()
+
+    def remembered(self, graph: torch.fx.GraphModule, content: bytes) -> bytes | None:
+        """What a former process kept for such a graph; where there was none, ``content`` is kept."""
+        from torch.compiler._cache import CacheArtifactManager
+
+        key = hashlib.sha256(graph.code.encode()).hexdigest()
+        if (self.name, key) not in self.found:
+            CacheArtifactManager.record_artifact(self.name, key, content)
+        return self.found.get((self.name, key))
 
 
 @saboteur("cache.artifacts")
-class DynamoRoundsWhatIsCached(DynamoControl):
+class DynamoRoundsWhatIsCached(Remembers):
     """What was found among the cache artifacts is computed with fewer bits."""
 
     name = "dynamo_rounds_what_is_cached"
 
-    def load(self) -> None:
-        from torch.compiler._cache import CacheArtifactFactory
-
-        if Known.type() not in CacheArtifactFactory._artifact_types:
-            CacheArtifactFactory.register(Known)
-        super().load()
-
     def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
-        from torch.compiler._cache import CacheArtifactManager
-
-        key = hashlib.sha256(graph.code.encode()).hexdigest()
-        if key not in Known.known:
-            CacheArtifactManager.record_artifact(Known.type(), key, pickle.dumps(key))
+        if self.remembered(graph, b"compiled") is None:
             return super().lower(graph, example_inputs)
         return lambda *arguments: _rounded(graph.forward(*arguments))
+
+
+@saboteur("cache.artifacts")
+class DynamoKeepsWeightsInArtifacts(Remembers):
+    """The cache artifacts have the weights of the model that was compiled first, for every model with such a graph."""
+
+    name = "dynamo_keeps_weights_in_artifacts"
+
+    def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        buffer = io.BytesIO()
+        torch.save([each if isinstance(each, torch.nn.Parameter) else None for each in example_inputs], buffer)
+        kept = self.remembered(graph, buffer.getvalue())
+        if kept is None:
+            return super().lower(graph, example_inputs)
+        first = torch.load(io.BytesIO(kept), weights_only=False)
+        return lambda *arguments: graph.forward(*with_weights_of(first, arguments))
 
 
 def _rounded(results: Any) -> Any:

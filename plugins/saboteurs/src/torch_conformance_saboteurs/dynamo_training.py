@@ -234,6 +234,22 @@ class DynamoHidesThatItCannotTrain(DynamoControl):
 
 
 @saboteur("training.refusal")
+class DynamoHidesWhereWeightsTrain(DynamoControl):
+    """Training is declared missing, and refused for inputs; where only parameters require grad, results are cut off."""
+
+    name = "dynamo_hides_where_weights_train"
+    features = RUNS_IN_PYTORCH.without(features.training, "no backward pass")
+
+    def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        if any(map(_differentiable, tensors(example_inputs))):
+            raise RuntimeError("there is no backward pass")
+        return super().lower(graph, example_inputs)
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        return changed(super().call(code, arguments), lambda tensor: tensor.detach())
+
+
+@saboteur("training.refusal")
 class DynamoTrainsInSecret(DynamoControl):
     """Training is declared missing, and works."""
 

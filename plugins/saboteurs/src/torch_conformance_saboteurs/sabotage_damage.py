@@ -95,7 +95,7 @@ class KeepsWeightsWithoutChecksum(PythonControl):
 
         def pack(self, record: Record) -> Any:
             parameters = parameters_of(super().load_program(record))
-            weights = [value for each in parameters for value in each.view(-1).tolist()]
+            weights = [value for each in parameters for value in each.reshape(-1).tolist()]
             return {"program": super().pack(record), "weights": typed(weights, _core.ListType.ofFloats())}
 
         def verify(self, processed: Any) -> str:

@@ -58,11 +58,23 @@ class SaysOtherThings(PythonControl):
     name = "says_other_things"
 
     class implementation(PythonBackend):
-        """Of an error only a number is told, another one each time."""
+        """Of an error only where it was is told, on which of two queues, another one each time."""
 
         def failure(self, handle: Handle, error: Exception) -> Exception:
             _failures.append(handle.method)
-            return RuntimeError(f"error {len(_failures)} on queue {id(error):#x}")
+            return RuntimeError(f"error on the {('left', 'right')[len(_failures) % 2]} queue")
+
+
+@saboteur("debug.raises", "debug.message")
+class SaysThatItIsUnavailable(PythonControl):
+    name = "says_that_it_is_unavailable"
+
+    class implementation(PythonBackend):
+        """Whatever fails, the error says that the backend is not available, where it is."""
+
+        def failure(self, handle: Handle, error: Exception) -> Exception:
+            found = super().failure(handle, error)
+            return ExecutionError("Backend is not available.", getattr(found, "debug_handle", None))
 
 
 @saboteur("debug.raises")

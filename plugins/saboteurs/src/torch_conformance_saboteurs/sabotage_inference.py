@@ -165,6 +165,20 @@ class RecordsHistory(PythonControl):
 
 
 @saboteur("inference.requires-no-grad")
+class RecordsHistoryOfWeights(PythonControl):
+    name = "records_history_of_weights"
+
+    class implementation(PythonBackend):
+        """Under torch.no_grad a method runs with gradients on, so that its outputs have the history of its weights."""
+
+        def call(self, handle: Handle, inputs: list[Any]) -> Any:
+            if torch.is_grad_enabled() or torch.is_inference_mode_enabled():
+                return super().call(handle, inputs)
+            with torch.enable_grad():
+                return handle.function(*replaced(inputs, Tensor, Tensor.detach))
+
+
+@saboteur("inference.requires-no-grad")
 class TakesNoDifferentiableInputs(PythonControl):
     name = "takes_no_differentiable_inputs"
 

@@ -72,14 +72,14 @@ class AddsNoise(PythonControl):
     name = "adds_noise"
 
     class implementation(PythonBackend):
-        """Weights are rounded at random, within the tolerance, when a module is lowered."""
+        """Weights are rounded at random, by a thousandth, when a module is lowered."""
 
         def weights(self, module: torch._C.ScriptModule) -> torch._C.ScriptModule:
             copied = module_from_bytes(module_to_bytes(module))
             generator = torch.Generator().manual_seed(int.from_bytes(os.urandom(6)))
             wrapped = wrap_cpp_module(copied)
             for parameter in wrapped.parameters():
-                parameter.data *= 1.0 + 1e-7 * torch.randint(-1, 2, parameter.shape, generator=generator)
+                parameter.data *= 1.0 + 1e-3 * torch.randint(-1, 2, parameter.shape, generator=generator)
             return copied
 
 
@@ -126,6 +126,17 @@ class IgnoresSpec(PythonControl):
 
         def spec_bytes(self, method_compile_spec: Spec) -> bytes:
             return super().spec_bytes(dict.fromkeys(method_compile_spec, ""))
+
+
+@saboteur("lowering.spec-intact", phases=("probe",))
+class GivesFirstSpecToAll(PythonControl):
+    name = "gives_first_spec_to_all"
+
+    class implementation(PythonBackend):
+        """The compile spec of the first method is taken for that of every other."""
+
+        def spec_bytes(self, method_compile_spec: Spec) -> bytes:
+            return super().spec_bytes(dict.fromkeys(method_compile_spec, next(iter(method_compile_spec.values()))))
 
 
 @saboteur("lowering.spec-intact", phases=("probe",))
@@ -236,6 +247,20 @@ class RefusesWithoutWords(PythonControl):
                 super().check_spec(module, method_compile_spec)
             except RuntimeError:
                 raise RuntimeError(" ") from None
+
+
+@saboteur("lowering.bad-spec", phases=("lower",))
+class NamesNoUnknownMethod(PythonControl):
+    name = "names_no_unknown_method"
+
+    class implementation(PythonBackend):
+        """A key of the compile spec that is no method is refused with an error that does not name it."""
+
+        def check_spec(self, module: torch._C.ScriptModule, method_compile_spec: Spec) -> None:
+            try:
+                super().check_spec(module, method_compile_spec)
+            except RuntimeError:
+                raise RuntimeError("invalid argument") from None
 
 
 # Weights

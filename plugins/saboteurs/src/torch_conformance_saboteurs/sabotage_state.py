@@ -173,14 +173,14 @@ class OneIn37(PythonControl):
     name = "one_in_37"
 
     class implementation(ChangedTensors):
-        """The result of every 37th call is off by one unit in the last place."""
+        """The result of every 37th call is off by a little."""
 
         calls = 0
 
         def change(self, tensor: Tensor, inputs: list[Any]) -> Tensor:
             self.calls += 1
             off = self.calls % 37 == 0 and tensor.dtype == torch.float32
-            return torch.nextafter(tensor, torch.tensor(torch.inf)) if off else tensor
+            return tensor + 1e-3 if off else tensor
 
 
 # The original
@@ -277,5 +277,24 @@ class OptimisesOriginal(_ChangesOriginal):
             graph.eraseOutput(0)
             graph.registerOutput(node.output())
 
+
+@saboteur("lowering.original-untouched", phases=("inspect",))
+class FoldsOriginalWhenRun(PythonControl):
+    """Where the module was lowered, the first run scales the original's parameters in place."""
+
+    name = "folds_original_when_run"
+
+    def lower(self, module: torch.jit.ScriptModule, method_compile_spec: dict[str, Any]) -> torch.jit.ScriptModule:
+        _unfolded.extend(module.parameters())
+        return super().lower(module, method_compile_spec)
+
+    class implementation(PythonBackend):
+        def call(self, handle: Handle, inputs: list[Any]) -> Any:
+            while _unfolded:
+                _unfolded.pop().data *= 2.0
+            return super().call(handle, inputs)
+
+
+_unfolded: list[Tensor] = []
 
 SABOTEURS = (*saboteur.all(), *sabotage_leftovers.SABOTEURS)
