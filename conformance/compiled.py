@@ -45,7 +45,12 @@ __all__ = [
 
 def assert_counts(counts: Counts, where: str, *, lowerings: int | None = None, least_runs: int = 1) -> None:
     """The backend lowered (exactly so often, where that is given), and its code ran so often at least: the right
-    numbers alone could be those of PyTorch itself, which runs what a backend skips."""
+    numbers alone could be those of PyTorch itself, which runs what a backend skips, be it one graph of several."""
+    check(
+        not counts.declined,
+        f"{where}: the backend raised {', '.join(dict.fromkeys(counts.declined))} in place of lowering "
+        f"{len(counts.declined)} of {counts.lowerings} graphs, which Dynamo passed over: PyTorch ran what they have",
+    )
     if lowerings is not None:
         check(
             counts.lowerings == lowerings,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
-
 from conformance import features
 from conformance.assertions import assert_close, assert_equal, check, refused
 from conformance.compiled import (
@@ -103,9 +101,7 @@ def test_first_call(host, bare, case, other_case):
     more = {}
     for device in (host, bare):
         device.run(device.lower(before), before.call.inputs)
-        first, *later = device.effort(device.lower(case), case.call.inputs, calls=6)
-        steady = {what: statistics.median(each[what] for each in later[-3:]) for what in first}
-        more[device] = {what: first[what] - steady[what] for what in first}
+        more[device] = device.effort_at_first(device.lower(case), case.call.inputs, calls=6)
     for what, allowed in (("functions", 5000), ("seconds", max(0.008, 8 * more[bare]["seconds"]))):
         found = more[host][what]
         check(found <= allowed, f"the first call takes {found:g} {what} more than a later one (allowed: {allowed:g})")

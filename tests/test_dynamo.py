@@ -27,6 +27,13 @@ REGISTERED = """
             raise RuntimeError("level 3 is \\x1b[2Jnot there yet")
         return graph.forward
 """
+REWRITING = """
+    def compiler(graph, example_inputs, **keywords):
+        output = graph.graph.output_node()
+        (output.args,) = output.args
+        graph.recompile()
+        return lambda *arguments: (graph(*arguments),)
+"""
 CLASS = """
     from conformance import DynamoBackend, Features, features
 
@@ -86,6 +93,13 @@ def test_two_toolchains_with_one_name_are_told_apart(project: Project) -> None:
     other = project.run("--backend=torchscript:no_such_backend")
     assert other.exit_code == 4
     assert "there is no backend named 'torchscript:no_such_backend'" in " ".join(other.output.split())
+
+
+def test_a_graph_is_the_backends_to_rewrite(project: Project) -> None:
+    project.install("rewriting", REWRITING, "compiler", group="torch_dynamo_backends")
+    run = project.run("--backend=rewriting", "-k", "chain and (test_outputs or test_result_form)")
+    assert run.exit_code == 0, run.output
+    assert run.verdicts("rewriting")[OUTPUTS] == ("PASS", "")
 
 
 def test_a_class_wins_over_the_bare_registration(project: Project) -> None:

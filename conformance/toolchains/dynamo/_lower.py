@@ -148,6 +148,7 @@ def counts(session: Session, model: int) -> dict[str, Any]:
         "runs": watch.runs,
         "malformed": watch.malformed,
         "disturbed": watch.disturbed,
+        "declined": watch.declined,
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import statistics
 from typing import Any
 
 from conformance.cases import Call
@@ -74,12 +75,13 @@ class Observation:
 @dataclasses.dataclass(frozen=True, slots=True)
 class Counts:
     """How often the backend was given a graph, and how often its code was called; a sentence for each result that was
-    not what the graph has, and for what lowering changed of what surrounds it."""
+    not what the graph has, and for what lowering changed of what surrounds it; and the errors by which it declined."""
 
     lowerings: int
     runs: int
     malformed: list[str]
     disturbed: list[str]
+    declined: list[str] = dataclasses.field(default_factory=list)
 
 
 class DynamoDevice(ModesDevice):
@@ -286,6 +288,11 @@ class DynamoDevice(ModesDevice):
             "effort", phase="run", model=model.number, inputs=encode(inputs), calls=calls
         )
         return rows
+
+    def effort_at_first(self, model: Model, inputs: tuple[Any, ...], calls: int) -> dict[str, float]:
+        """What the first of so many calls costs more than the median of the last three."""
+        first, *later = self.effort(model, inputs, calls)
+        return {what: first[what] - statistics.median(each[what] for each in later[-3:]) for what in first}
 
     def tracing_done(self, model: Model, inputs: tuple[Any, ...]) -> list[str]:
         """What of a compiler's work happens in one call."""

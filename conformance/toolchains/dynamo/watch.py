@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
+from torch._dynamo.exc import RestartAnalysis
 from torch._dynamo.source import ConstantSource
 from torch._guards import TracingContext, detect_fake_mode
 
@@ -34,13 +35,15 @@ class Watch:
         #: Sentences about results that are not what the graph has, and about what lowering did to what surrounds it.
         self.malformed: list[str] = []
         self.disturbed: list[str] = []
+        #: What the backend raised in place of lowering a graph, where Dynamo was not told to analyse the frame again.
+        self.declined: list[str] = []
 
     def __call__(self, graph: Any, example_inputs: Sequence[Any], **kwargs: Any) -> Callable[..., Any]:
         self.lowerings += 1
         before = _Surroundings()
-        compiled: Callable[..., Any] = self._inner(graph, example_inputs, **kwargs)
+        outputs = len(graph.graph.output_node().args[0])  # the graph is the backend's to change
+        compiled = self._lowered(graph, example_inputs, kwargs)
         self.disturbed += before.disturbed(example_inputs)
-        outputs = len(graph.graph.output_node().args[0])
         if not callable(compiled):
             raise TypeError(f"the backend returned {type(compiled).__name__}, which cannot be called")
 
@@ -57,6 +60,17 @@ class Watch:
         if getattr(compiled, "_boxed_call", False):
             counted._boxed_call = True  # type: ignore[attr-defined]
         return counted
+
+    def _lowered(self, graph: Any, example_inputs: Sequence[Any], keywords: dict[str, Any]) -> Callable[..., Any]:
+        """What the backend makes of a graph. What it raises is raised, and remembered: Dynamo may pass over it."""
+        try:
+            compiled: Callable[..., Any] = self._inner(graph, example_inputs, **keywords)
+        except RestartAnalysis:
+            raise
+        except Exception as error:
+            self.declined.append(type(error).__name__)
+            raise
+        return compiled
 
     @contextlib.contextmanager
     def only_lowering(self) -> Iterator[None]:

@@ -80,6 +80,53 @@ class DynamoKeepsFirstSize(DynamoControl):
         return code
 
 
+class AtEachSize(DynamoControl):
+    """Code is made for the size of a graph's example inputs, and for each other size when it comes."""
+
+    def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        first = [each.node.hint if isinstance(each, torch.SymInt) else each for each in example_inputs]
+        made = {_sizes_of(first): self.for_size(graph, first)}
+
+        def code(*arguments: Any) -> Any:
+            sizes = _sizes_of(arguments)
+            if sizes not in made:
+                made[sizes] = self.for_size(graph, arguments)
+            return made[sizes](*arguments)
+
+        return code
+
+    def for_size(self, graph: torch.fx.GraphModule, arguments: Sequence[Any]) -> Code:
+        raise NotImplementedError
+
+
+def _sizes_of(arguments: Sequence[Any]) -> tuple[int, ...]:
+    return tuple(each for each in arguments if isinstance(each, int))
+
+
+@saboteur("guards.dynamic-sizes", "guards.many-sizes")
+class DynamoTracesEachSize(AtEachSize):
+    """AOT Autograd runs again for each new size, of which Dynamo hears nothing."""
+
+    name = "dynamo_traces_each_size"
+
+    def for_size(self, graph: torch.fx.GraphModule, arguments: Sequence[Any]) -> Code:
+        from torch._dynamo.backends.debugging import aot_eager
+
+        with tracing(None):
+            return aot_eager(graph, list(arguments))
+
+
+@saboteur("guards.many-sizes")
+class DynamoCompilesEachSize(AtEachSize):
+    """The first call with a size spends some hundredths of a second in native code."""
+
+    name = "dynamo_compiles_each_size"
+
+    def for_size(self, graph: torch.fx.GraphModule, arguments: Sequence[Any]) -> Code:
+        sum(range(2_000_000))
+        return graph.forward
+
+
 @saboteur("guards.many-sizes")
 class DynamoPilesUpSizes(DynamoControl):
     """Each new size is one more layer of code around the one before."""
@@ -181,6 +228,23 @@ class DynamoKeepsFirstDtype(DynamoControl):
         operators = str([str(node.target) for node in graph.graph.nodes])
         dtype = self.known.setdefault(operators, tensors(example_inputs)[0].dtype)
         return lambda *arguments: changed(graph.forward(*arguments), lambda tensor: tensor.to(dtype))
+
+
+@saboteur("guards.kinds")
+class DynamoKeepsFirstOffset(DynamoControl):
+    """Tensors begin in their memory where those did that a graph was lowered for."""
+
+    name = "dynamo_keeps_first_offset"
+
+    def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        offsets = [each.storage_offset() if isinstance(each, torch.Tensor) else 0 for each in example_inputs]
+        return lambda *arguments: graph.forward(*map(_beginning_at, arguments, offsets))
+
+
+def _beginning_at(argument: Any, offset: int) -> Any:
+    if not isinstance(argument, torch.Tensor) or argument.storage_offset() == offset:
+        return argument
+    return argument.as_strided(argument.size(), argument.stride(), offset)
 
 
 @saboteur("guards.unbacked-sizes")

@@ -174,6 +174,19 @@ class DynamoGivesUpQuietly(DynamoControl):
         raise torch._dynamo.exc.SkipFrame("not worth it")
 
 
+@saboteur("compile.outputs", phases=("inspect",))
+class DynamoGivesUpHalfway(DynamoControl):
+    """Of a model that Dynamo breaks in two it takes the first graph, and lets PyTorch run the second."""
+
+    name = "dynamo_gives_up_halfway"
+
+    def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        first = next(node for node in graph.graph.nodes if node.op == "call_function")
+        if first.target is torch.tanh:  # as the second of graph_break begins
+            raise torch._dynamo.exc.SkipFrame("not worth it")
+        return super().lower(graph, example_inputs)
+
+
 @saboteur("compile.delegated")
 class DynamoFallsBack(DynamoControl):
     """It says that its own code computes, and lets PyTorch run each operator."""

@@ -321,4 +321,20 @@ class DynamoKeepsItsOptions(DynamoControl):
         return changed(result, lambda tensor: tensor * (1 + 2**-23)) if self.reduced else result
 
 
+@saboteur("modes.options-apart")
+class DynamoTakesLatestOptions(DynamoControl):
+    """An option for less precision holds for all code until the next compile, which may have another."""
+
+    name = "dynamo_takes_latest_options"
+    options = {"precision": "reduced"}
+    reduced = False
+
+    def take(self, keywords: dict[str, Any]) -> None:
+        self.reduced = keywords.get("options", {}).get("precision") == "reduced"
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        result = super().call(code, arguments)
+        return changed(result, lambda tensor: tensor * (1 + 2**-23)) if self.reduced else result
+
+
 SABOTEURS = saboteur.all()

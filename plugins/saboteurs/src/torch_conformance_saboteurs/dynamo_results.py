@@ -59,6 +59,20 @@ class DynamoReturnsMore(DynamoControl):
         return (*super().call(code, arguments), torch.zeros(1))
 
 
+@saboteur("compile.result-form", phases=("inspect",))
+class DynamoAddsToGraph(DynamoControl):
+    """Lowering gives Dynamo's own graph one output more, which the code returns."""
+
+    name = "dynamo_adds_to_graph"
+
+    def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        output = graph.graph.output_node()
+        (outputs,) = output.args
+        output.args = ((*outputs, outputs[0]),)
+        graph.recompile()
+        return super().lower(graph, example_inputs)
+
+
 @saboteur("compile.outputs")
 class DynamoComputesInFloat32(DynamoControl):
     """float64 is computed in float32."""
