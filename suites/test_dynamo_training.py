@@ -147,6 +147,7 @@ def test_backward_again(host, bare, case, record):
     toolchain=DYNAMO,
     cases=("chain", "matmul"),
     needs=TRAINING,
+    control=Control.AOT,
 )
 def test_double_backward(host, bare, case, record):
     """Gradients of gradients are right, or refused with an error; they are never wrong, and never silently missing."""
