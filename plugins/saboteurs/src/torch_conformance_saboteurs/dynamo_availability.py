@@ -245,6 +245,7 @@ class DynamoFallsBackInTraining(_ByItself):
     """It runs the models that it knows by itself, and has PyTorch run them as soon as an input requires grad."""
 
     name = "dynamo_falls_back_in_training"
+    features = Features.all().without(features.broadcasting, "tensors of one shape alone")
 
     def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
         own = super().lower(graph, example_inputs)
