@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
+from array import array
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
 
-from conformance import Features
+from conformance import Features, features
 from torch_conformance_saboteurs.dynamo_control import Code, DynamoControl, vendor_is_there
 from torch_conformance_saboteurs.dynamo_save_load import exported
 from torch_conformance_saboteurs.sabotage_tools import Listing
@@ -162,6 +163,12 @@ def _name(target: Any) -> str:
     return name.partition(".")[0]
 
 
+def _tensor(numbers: Sequence[Any]) -> torch.Tensor:
+    """A tensor of numbers of one type, made without an operator of PyTorch's."""
+    code, dtype = {bool: ("b", torch.bool), int: ("q", torch.int64), float: ("f", torch.float32)}[type(numbers[0])]
+    return torch.frombuffer(bytearray(array(code, numbers)), dtype=dtype)
+
+
 class _ByItself(DynamoControl):
     """It runs graphs of some elementwise operators by itself, and what is left to PyTorch is :meth:`left`."""
 
@@ -172,10 +179,10 @@ class _ByItself(DynamoControl):
             return self.left(graph, example_inputs)
 
         def code(*arguments: torch.Tensor) -> tuple[torch.Tensor, ...]:
-            alike = torch.broadcast_tensors(*arguments)
-            columns = [each.flatten().tolist() for each in alike]
+            shape = torch.broadcast_shapes(*(each.shape for each in arguments))
+            columns = [each.expand(shape).reshape(-1).tolist() for each in arguments]
             rows = [_WithoutPyTorch(graph).run(*elements) for elements in zip(*columns, strict=True)]
-            return tuple(torch.tensor(each).view(alike[0].shape) for each in zip(*rows, strict=True))
+            return tuple(_tensor(each).view(shape) for each in zip(*rows, strict=True))
 
         return code
 
@@ -210,9 +217,11 @@ class DynamoFallsBackEntirely(DynamoControl):
 @saboteur("runtime.fallback")
 class DynamoFallsBackBehindAutograd(_ByItself):
     """It says that it computes by itself, and leaves every model but the simplest to PyTorch, behind AOT Autograd,
-    which takes operators apart before PyTorch runs them."""
+    which takes operators apart before PyTorch runs them. Reductions alone, of which little is taken apart, it declares
+    missing."""
 
     name = "dynamo_falls_back_behind_autograd"
+    features = Features.all().without(features.reductions, "elementwise operators alone")
 
     def left(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
         code: Code = torch._dynamo.lookup_backend("aot_eager")(graph, example_inputs)
@@ -236,6 +245,7 @@ class DynamoFallsBackInTraining(_ByItself):
     """It runs the models that it knows by itself, and has PyTorch run them as soon as an input requires grad."""
 
     name = "dynamo_falls_back_in_training"
+    features = Features.all().without(features.broadcasting, "tensors of one shape alone")
 
     def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
         own = super().lower(graph, example_inputs)
