@@ -247,8 +247,8 @@ def attempts(workshop: Workshop, backend: BackendFacts) -> dict[str, tuple[Facts
 def test_every_verb_can_be_told(attempts: dict[str, tuple[Facts, Reproducer]], tmp_path: Path) -> None:
     asked = {step.verb for facts, _ in attempts.values() for step in facts.steps}
     known = {name for name in KITS["dynamo"].verbs().names() if not _module_of(name).endswith("._operators")}
-    # Eager outputs are computed for the harness; "eager" caches nothing; no clause asks for the others yet.
-    assert known - asked <= {"samples", "load_cache", "switch", "forget"}
+    # Eager outputs are computed for the harness; "eager" caches and delegates nothing; no clause asks for the rest yet.
+    assert known - asked <= {"samples", "load_cache", "operators_run_in_training", "switch", "forget"}
     for clause, (_, script) in attempts.items():
         text = script.files["reproduce.py"].decode()
         assert not re.search(r"^\s*(from|import) conformance", text, re.MULTILINE), clause

@@ -262,7 +262,7 @@ class Scalars(torch.nn.Module):
 @case("constants", f.elementwise, samples=pairs(3))
 class Constants(torch.nn.Module):
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        return torch.tensor([1.0, -2.0, 3.0]) * x - torch.arange(3.0) * y + torch.ones(3)
+        return torch.tanh(torch.tensor([1.0, -2.0, 3.0]) * x) - torch.arange(3.0) * y + torch.ones(3)
 
 
 @case("parameters", f.parameters, f.matmul, samples=pairs(2, 4))
