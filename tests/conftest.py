@@ -91,6 +91,14 @@ def wait_until(happens: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
+def is_there(pid: int) -> bool:
+    """Whether the process has not ended. (The parent of one that has may be late to hear of it.)"""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     """An empty project."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import wait_until
+from conftest import is_there, wait_until
 
 from conformance.devices import Child, Limits, ZygotePool
 from conformance.devices._framing import unframe
@@ -69,13 +69,6 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZygotePool]:
 def device(pool: ZygotePool, load: str = "", **environment: str) -> Child:
     subject = dataclasses.asdict(Source("misbehaving", value="misbehaving:Plugin"))
     return pool.fork("torchscript", subject, {"LOAD": load, **environment})
-
-
-def is_there(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 #: Bytes with which execnet's unserializer ends otherwise than by its own error.
@@ -181,3 +174,17 @@ def test_a_pool_that_is_closed_leaves_nothing_behind(pool: ZygotePool, tmp_path:
     finally:
         if is_there(daemon):
             os.kill(daemon, signal.SIGKILL)
+
+
+def test_a_notice_that_was_lost_holds_up_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("conformance.devices._child._LOST_NOTICE_SECONDS", 0.2)
+    own = ZygotePool(Limits())
+    child = own.fork("torchscript", None, {})
+    child.call("register", {}, "register")
+    pid = child._zygote._pids.pop(child._ticket)  # as Ctrl-C does that comes while notices are read
+    before = time.monotonic()
+    child.end()
+    assert time.monotonic() - before < 20
+    assert is_there(pid)
+    own.close()
+    wait_until(lambda: not is_there(pid))

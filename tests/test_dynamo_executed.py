@@ -105,6 +105,7 @@ def test_an_operator_is_named_as_a_whole_and_by_its_parts() -> None:
     assert names == {"aten::matmul", "aten::mm", "aten::chunk"}
 
 
+@pytest.mark.slow
 def test_a_backend_may_copy_to_where_it_computes(project: Project) -> None:
     project.install("stages", STAGES)
     run = project.run("--backend=stages", "-k", "test_delegated and chain")

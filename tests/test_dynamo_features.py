@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from conftest import Project, Run
 
+pytestmark = pytest.mark.slow
+
 #: Lacks a few things, each of which shows in another way: in a symbol, an operator, or the data of a call.
 PICKY = """
     import torch

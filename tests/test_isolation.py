@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-from pathlib import Path
 
 import pytest
-from conftest import Project, wait_until
+from conftest import Project, is_there, wait_until
 
 SABOTEURS = "torch_conformance_saboteurs"
 
@@ -113,14 +112,6 @@ def test_a_run_that_is_killed_leaves_no_device_at_work(project: Project) -> None
     running.kill()
     running.wait()
     wait_until(lambda: not any(map(is_there, pids)))
-
-
-def is_there(pid: int) -> bool:
-    """Whether the process has not ended. (The parent of one that has may be late to hear of it.)"""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def test_nothing_of_a_backend_is_loaded_in_the_pytest_process(project: Project) -> None:

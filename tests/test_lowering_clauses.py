@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from conftest import Project
 
 from conformance.specs import with_foreign_entries
@@ -34,6 +35,7 @@ PARTICULAR = """
 """
 
 
+@pytest.mark.slow
 def test_a_backend_may_need_its_own_spec_and_differ_in_the_last_bit(project: Project) -> None:
     project.install("particular", PARTICULAR)
     chosen = "test_spec_is_intact or test_repeatable or test_deterministic"

@@ -78,6 +78,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return project.run("--backend=lenient", "-k", CHOSEN, "-n", "2")
 
 
+@pytest.mark.slow
 def test_what_is_allowed_passes(run: Run) -> None:
     failing = {row["id"]: row["message"] for row in run.report("lenient")["cells"] if row["verdict"] != "PASS"}
     assert not failing
@@ -92,6 +93,7 @@ def test_what_is_allowed_passes(run: Run) -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_report_says_what_was_allowed_and_what_was_seen(run: Run) -> None:
     rows = {row["id"]: row["behaviour"] for row in run.report("lenient")["cells"] if "behaviour" in row}
     host = rows["availability.host[add-full-no/no]"]

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from conformance.devices._zygote_client import Zygote
 
 _POLL_SECONDS = 0.05
+#: After so long without the process id of a child that is to be ended, nobody will tell it any more.
+_LOST_NOTICE_SECONDS = 5.0
 #: How much is received before the clock is looked at again.
 _CHUNKS_AT_ONCE = 64
 #: How long a process that hangs gets to write its stack.
@@ -140,7 +142,10 @@ class Child:
         """Kill the process and every process of its group; safe to call at any time."""
         if self._connection.fileno() == -1:
             return
-        self._kill_group()
+        with contextlib.suppress(HarnessError):
+            # Ctrl-C can come between the notice of its process id and whoever takes it: then the zygote ends the child,
+            # when it ends itself.
+            self._kill_group(_LOST_NOTICE_SECONDS)
         self._connection.close()
         for file in (self._stdout, self._stderr, self._stack):
             file.close()
@@ -227,9 +232,9 @@ class Child:
         error.stderr = _read(self._stderr)
         raise error
 
-    def _kill_group(self) -> None:
+    def _kill_group(self, *wait: float) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._zygote.pid_of(self._ticket), signal.SIGKILL)
+            os.killpg(self._zygote.pid_of(self._ticket, *wait), signal.SIGKILL)
 
     def _written(self) -> int:
         return sum(os.fstat(file.fileno()).st_size for file in (self._stdout, self._stderr))

@@ -59,9 +59,9 @@ class Zygote:
         self._asked.append(ticket)
         return ticket
 
-    def pid_of(self, ticket: int) -> int:
-        """The process id of a child."""
-        self._await(lambda: ticket in self._pids)
+    def pid_of(self, ticket: int, wait: float = _START_SECONDS) -> int:
+        """The process id of a child, which the zygote tells. HarnessError when it has not after ``wait`` seconds."""
+        self._await(lambda: ticket in self._pids, wait)
         return self._pids[ticket]
 
     def end_of(self, ticket: int) -> tuple[int, int] | None:
@@ -114,11 +114,11 @@ class Zygote:
         else:
             self._ended[notice["exited"]] = (notice["status"], notice["left"])
 
-    def _await(self, condition: Any) -> None:
+    def _await(self, condition: Any, wait: float = _START_SECONDS) -> None:
         while not condition():
-            readable, _, _ = select.select([self.control], [], [], _START_SECONDS)
+            readable, _, _ = select.select([self.control], [], [], wait)
             if not readable:
-                raise HarnessError(f"the zygote process did not answer within {_START_SECONDS:g} s")
+                raise HarnessError(f"the zygote process did not answer within {wait:g} s")
             self.read_notices()
 
     def _send(self, message: dict[str, Any], descriptors: list[int] | None = None) -> None:
