@@ -115,6 +115,8 @@ def test_an_interrupted_run_keeps_what_it_had(project: Project) -> None:
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
+        # Python minds Ctrl-C only where it is not ignored, as it is below a shell's background job.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     kept = project.folder / "conformance-report/reference/cells.jsonl"
     wait_until(lambda: kept.exists() and len(kept.read_text().splitlines()) >= 5)
