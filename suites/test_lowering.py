@@ -13,7 +13,6 @@ from conformance.assertions import (
     assert_signs_of_zeros,
     assert_types_like,
     check,
-    is_equal,
     refused,
 )
 from conformance.availability import Availability
@@ -71,18 +70,13 @@ def test_requires_grad(host, case):
     level=Level.CORE,
     cases=("add", "two_methods", "linear"),
 )
-def test_repeatable(host, case, record):
-    """A method is a function of its inputs: called many times, in any order with others, it gives the same within
-    tolerance; where the bits differ, the report says so."""
+def test_repeatable(host, case):
+    """A method is a function of its inputs: called many times, in any order with others, it gives the same bits."""
     lowered = host.lower(case)
     first = {index: host.run_call(lowered, call)[0] for index, call in enumerate(case.calls)}
-    same = True
     for index, call in reversed(list(enumerate(case.calls))):
         for result in host.run_call(lowered, call, repeat=40):
-            assert_close(result, first[index], f"{case.name}.{call.method}, called again")
-            same = same and is_equal(result, first[index])
-    if not same:
-        record.note("The results of two calls with the same inputs are not the same, bit for bit.")
+            assert_equal(result, first[index], f"{case.name}.{call.method}, called again")
 
 
 @clause("lowering.original-untouched", source="pytorch/pytorch#53068", level=Level.CORE, cases=REPRESENTATIVE)
@@ -247,16 +241,13 @@ def test_preprocess_once(host, target, case):
 
 @clause("lowering.deterministic", source="pytorch/pytorch#53068", level=Level.CORE, cases=REPRESENTATIVE)
 def test_deterministic(host, bench, case, record):
-    """The same module lowered twice, in two processes, gives artifacts that compute the same within tolerance; whether
-    the results are the same bit for bit, and the artifacts byte for byte, is reported."""
+    """The same module lowered twice, in two processes, gives artifacts that compute the same."""
     other = bench.device("host", bench.cell.host)
     artifacts = [device.save(device.lower(case)) for device in (host, other)]
     loaded = [bench.target.load(artifact) for artifact in artifacts]
     for call in case.calls:
         first, second = (bench.target.run_call(each, call)[0] for each in loaded)
-        assert_close(first, second, f"{case.name}.{call.method} of two lowerings")
-        if not is_equal(first, second):
-            record.note(f"The results of {call.method} of two lowerings are not the same, bit for bit.")
+        assert_equal(first, second, f"{case.name}.{call.method} of two lowerings")
     same = artifacts[0].data == artifacts[1].data
     record.note(f"Artifacts of two lowerings of one module are {'' if same else 'not '}the same, byte for byte.")
 

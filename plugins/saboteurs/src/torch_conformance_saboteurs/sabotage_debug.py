@@ -58,11 +58,11 @@ class SaysOtherThings(PythonControl):
     name = "says_other_things"
 
     class implementation(PythonBackend):
-        """Of an error only where it was is told, on which of two queues, another one each time."""
+        """Of an error only a number is told, another one each time."""
 
         def failure(self, handle: Handle, error: Exception) -> Exception:
             _failures.append(handle.method)
-            return RuntimeError(f"error on the {('left', 'right')[len(_failures) % 2]} queue")
+            return RuntimeError(f"error {len(_failures)} on queue {id(error):#x}")
 
 
 @saboteur("debug.raises", "debug.message")

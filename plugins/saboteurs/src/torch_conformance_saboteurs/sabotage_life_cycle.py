@@ -72,14 +72,14 @@ class AddsNoise(PythonControl):
     name = "adds_noise"
 
     class implementation(PythonBackend):
-        """Weights are rounded at random, by a thousandth, when a module is lowered."""
+        """Weights are rounded at random, within the tolerance, when a module is lowered."""
 
         def weights(self, module: torch._C.ScriptModule) -> torch._C.ScriptModule:
             copied = module_from_bytes(module_to_bytes(module))
             generator = torch.Generator().manual_seed(int.from_bytes(os.urandom(6)))
             wrapped = wrap_cpp_module(copied)
             for parameter in wrapped.parameters():
-                parameter.data *= 1.0 + 1e-3 * torch.randint(-1, 2, parameter.shape, generator=generator)
+                parameter.data *= 1.0 + 1e-7 * torch.randint(-1, 2, parameter.shape, generator=generator)
             return copied
 
 

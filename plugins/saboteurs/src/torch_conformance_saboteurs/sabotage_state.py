@@ -173,14 +173,14 @@ class OneIn37(PythonControl):
     name = "one_in_37"
 
     class implementation(ChangedTensors):
-        """The result of every 37th call is off by a little."""
+        """The result of every 37th call is off by one unit in the last place."""
 
         calls = 0
 
         def change(self, tensor: Tensor, inputs: list[Any]) -> Tensor:
             self.calls += 1
             off = self.calls % 37 == 0 and tensor.dtype == torch.float32
-            return tensor + 1e-3 if off else tensor
+            return torch.nextafter(tensor, torch.tensor(torch.inf)) if off else tensor
 
 
 # The original
