@@ -17,17 +17,17 @@ import sys
 import time
 from collections.abc import Callable
 
-from conformance.bench import Bench
-from conformance.catalogue import Description
-from conformance.comparison import assert_close
+from conformance.compare.comparison import assert_close
+from conformance.compare.values import decode, encode
 from conformance.contract import shipped_clauses, suite_function
 from conformance.devices import Limits, ZygotePool
-from conformance.plan import Cell, cells_of
-from conformance.selection import select
+from conformance.discovery.describing import Description
+from conformance.discovery.selecting import select
+from conformance.run.cell_context import CellContext
+from conformance.run.plan import Cell, cells_of
+from conformance.run.run_context import RunContext
 from conformance.toolchains import Session
 from conformance.toolchains.torchscript import open_session
-from conformance.values import decode, encode
-from conformance.workshop import Workshop
 
 CASE = "linear"
 #: Devices of a cell → the clause that stands for such cells.
@@ -42,7 +42,7 @@ def main(name: str = "reference", rounds: str = "60") -> None:
         (candidate,) = select([name], None, pool)
         assert candidate.description is not None, candidate.problem
         description = candidate.description
-        workshop = Workshop(pool, 0, {description.source.name: description})
+        workshop = RunContext(pool, 0, {description.source.name: description})
         session = open_session(dataclasses.asdict(description.source))
         session.call("register", {})
         print(f"the case {CASE} on {name}, medians of {rounds} rounds in one run")
@@ -55,7 +55,7 @@ def main(name: str = "reference", rounds: str = "60") -> None:
     print(f"isolation, the mean over {counts[1]} cells with one device and {counts[2]} with two: {mean:.1f} ms a cell")
 
 
-def _measure(devices: int, rounds: int, workshop: Workshop, description: Description, session: Session) -> float:
+def _measure(devices: int, rounds: int, workshop: RunContext, description: Description, session: Session) -> float:
     (clause,) = (each for each in shipped_clauses() if each.id == CLAUSES[devices])
     (cell,) = (each for each in cells_of(clause, description) if each.case == CASE)
     isolated, bare = [], []
@@ -77,14 +77,14 @@ def _seconds(work: Callable[[], None]) -> float:
     return time.perf_counter() - began
 
 
-def _run_cell(cell: Cell, workshop: Workshop, description: Description) -> None:
+def _run_cell(cell: Cell, workshop: RunContext, description: Description) -> None:
     function, names = suite_function(cell.clause)
-    bench = Bench(workshop, cell, description)
+    bench = CellContext(workshop, cell, description)
     outcome = bench.attempt(function, {name: bench.part(name) for name in names})
     assert outcome.verdict.value == "PASS", outcome
 
 
-def _run_bare(session: Session, workshop: Workshop, through_artifact: bool) -> None:
+def _run_bare(session: Session, workshop: RunContext, through_artifact: bool) -> None:
     scripted = session.call("script", {"case": CASE, "seed": workshop.seed})
     module = session.call("lower", {"module": scripted})
     if through_artifact:

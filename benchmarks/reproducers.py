@@ -21,22 +21,22 @@ from pathlib import Path
 from typing import Any
 
 from conformance import selftest
-from conformance.bench import Bench
-from conformance.catalogue import KnownSaboteur, examine, known_saboteurs
+from conformance._util.quiet import ignore_missing_numpy
 from conformance.contract import shipped_clauses, suite_function
 from conformance.devices import ZygotePool
-from conformance.plan import cells_of
-from conformance.quiet import ignore_missing_numpy
+from conformance.discovery.describing import KnownSaboteur, examine, known_saboteurs
+from conformance.discovery.selecting import select
 from conformance.report import Shelf
-from conformance.reproducers import Desk
-from conformance.selection import select
-from conformance.workshop import Workshop
+from conformance.run.cell_context import CellContext
+from conformance.run.plan import cells_of
+from conformance.run.run_context import RunContext
+from conformance.standalone.reproducers import Desk
 
 
 def try_saboteur(saboteur: KnownSaboteur, folder: Path, library: str, every: bool) -> list[dict[str, Any]]:
     """What the scripts of one saboteur end with."""
     ignore_missing_numpy()
-    workshop = Workshop(ZygotePool(selftest.LIMITS), 0, {})
+    workshop = RunContext(ZygotePool(selftest.LIMITS), 0, {})
     try:
         candidate = examine(saboteur.source, workshop.pool, prepare=True)
         assert candidate.description is not None, candidate.problem
@@ -50,7 +50,7 @@ def try_saboteur(saboteur: KnownSaboteur, folder: Path, library: str, every: boo
                 continue
             function, names = suite_function(clause)
             for cell in cells_of(clause, candidate.description):
-                bench = Bench(workshop, cell, candidate.description)
+                bench = CellContext(workshop, cell, candidate.description)
                 result = workshop.run(bench, function, lambda bench: {name: bench.part(name) for name in names})  # noqa: B023
                 if result.evidence is None:
                     continue

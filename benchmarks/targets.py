@@ -22,14 +22,14 @@ from typing import Any
 
 from tabulate import tabulate
 
-from conformance.catalogue import Description
+from conformance.api.verdicts import Verdict
 from conformance.contract import Clause, shipped_clauses, suites_path
 from conformance.devices import Limits, ZygotePool
-from conformance.packs._write import has_target
+from conformance.discovery.describing import Description
+from conformance.discovery.selecting import select
 from conformance.report import read_report
-from conformance.report.compare import changes
-from conformance.selection import select
-from conformance.verdict import Verdict
+from conformance.report.compare.changes import changes
+from conformance.standalone.packs._write import has_target
 
 KINDS = ("local", "native", "pack")
 

@@ -10,31 +10,42 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from conformance import features as features
-    from conformance.backend import Backend as Backend
-    from conformance.backend import DynamoBackend as DynamoBackend
-    from conformance.backend import Environment as Environment
-    from conformance.backend import Tolerance as Tolerance
-    from conformance.backend import TorchScriptBackend as TorchScriptBackend
-    from conformance.features import Features as Features
+    from conformance.api import features as features
+    from conformance.api.backend import Backend as Backend
+    from conformance.api.backend import DynamoBackend as DynamoBackend
+    from conformance.api.backend import Environment as Environment
+    from conformance.api.backend import Tolerance as Tolerance
+    from conformance.api.backend import TorchScriptBackend as TorchScriptBackend
+    from conformance.api.features import Features as Features
+    from conformance.hookspecs import hookimpl as hookimpl
 
 __version__ = "0.1.0"
 
 _EXPORTS = {
-    "Backend": "conformance.backend",
-    "DynamoBackend": "conformance.backend",
-    "Environment": "conformance.backend",
-    "Features": "conformance.features",
-    "Tolerance": "conformance.backend",
-    "TorchScriptBackend": "conformance.backend",
+    "Backend": "conformance.api.backend",
+    "DynamoBackend": "conformance.api.backend",
+    "Environment": "conformance.api.backend",
+    "Features": "conformance.api.features",
+    "Tolerance": "conformance.api.backend",
+    "TorchScriptBackend": "conformance.api.backend",
+    "hookimpl": "conformance.hookspecs",
 }
 
-__all__ = ["Backend", "DynamoBackend", "Environment", "Features", "Tolerance", "TorchScriptBackend", "features"]
+__all__ = [
+    "Backend",
+    "DynamoBackend",
+    "Environment",
+    "Features",
+    "Tolerance",
+    "TorchScriptBackend",
+    "features",
+    "hookimpl",
+]
 
 
 def __getattr__(name: str) -> Any:
     if name == "features":
-        return importlib.import_module("conformance.features")
+        return importlib.import_module("conformance.api.features")
     if name in _EXPORTS:
         return getattr(importlib.import_module(_EXPORTS[name]), name)
     raise AttributeError(f"module 'conformance' has no attribute {name!r}")

@@ -9,9 +9,9 @@ from typing import Any
 from installations import installation
 
 from conformance.devices import Limits
-from conformance.devices._remote import RemotePool
-from conformance.registry import Source
-from conformance.targets import published_spec
+from conformance.targets.kinds import published_spec
+from conformance.targets.remote import RemotePool
+from conformance.toolchains import Source
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 BACKEND = """

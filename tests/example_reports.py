@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.verdict import Verdict
+from conformance.api.verdicts import Verdict
 
 DIGEST = "0123456789abcdef" * 4
 HOSTILE = [

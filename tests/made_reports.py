@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.availability import Availability
-from conformance.catalogue import Description
+from conformance.api.availability import Availability
 from conformance.contract import Level, shipped_clauses
-from conformance.plan import Cell, cells_of
-from conformance.registry import Source
+from conformance.discovery.describing import Description
 from conformance.report import RunFacts, build_report
+from conformance.run.plan import Cell, cells_of
+from conformance.toolchains import Source
 
 
 def described(**changed: Any) -> Description:

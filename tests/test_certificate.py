@@ -12,8 +12,8 @@ from certificate_office import CELL, Office
 from made_reports import described, made_report
 
 from conformance.contract import Level, levels_of
-from conformance.plan import digest_of_ids
-from conformance.registry import Source
+from conformance.run.plan import digest_of_ids
+from conformance.toolchains import Source
 
 
 def test_a_certificate_says_what_was_tested_and_which_clauses_hold(office: Office, whole: dict[str, Any]) -> None:

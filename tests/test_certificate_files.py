@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from certificate_office import Office
 
-from conformance.distribution import distribution_hash
+from conformance.discovery.distribution import distribution_hash
 
 # Keys and files.
 

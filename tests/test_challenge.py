@@ -12,9 +12,9 @@ from certificate_office import CELL, Office
 from made_reports import described, made_report, put
 
 from conformance import challenge as challenges
-from conformance.catalogue import Description
 from conformance.devices import Limits, ZygotePool
-from conformance.selection import select
+from conformance.discovery.describing import Description
+from conformance.discovery.selecting import select
 
 
 def described_as_installed(name: str) -> Description:

@@ -12,9 +12,9 @@ from conftest import Project
 from made_reports import made_report, put
 
 from conformance import cli, score, selection, selftest
-from conformance.errors import HarnessError
+from conformance._util.seeds import seed_of
+from conformance.api.errors import HarnessError
 from conformance.operators.table import Outcome, Tried, row_of, table_of
-from conformance.seeds import seed_of
 
 DOCUMENT = {
     "score": {"caught": 1, "saboteurs": 1, "clauses": 1, "proven": 1},
@@ -51,7 +51,7 @@ def test_a_harness_that_fails_while_it_lists_backends_says_so(project: Project) 
     project.write(
         "conftest.py",
         """
-        from conformance.errors import HarnessError
+        from conformance.api.errors import HarnessError
         from conformance.pytest_plugin import _listing
 
         def fail(*arguments, **named):
@@ -111,8 +111,8 @@ def test_a_self_test_that_cannot_be_kept_is_told_all_the_same(
     (tmp_path / "state").write_text("a file")
     (tmp_path / "output/selftest.md").mkdir(parents=True)
     monkeypatch.setattr(selftest, "Selftest", Told)
-    monkeypatch.setattr("conformance.report.selftest.result_text", lambda document, width: "1 of 1 caught")
-    monkeypatch.setattr("conformance.report.selftest.matrix_markdown", lambda document: "# The matrix\n")
+    monkeypatch.setattr("conformance.selftest.matrix.result_text", lambda document, width: "1 of 1 caught")
+    monkeypatch.setattr("conformance.selftest.matrix.matrix_markdown", lambda document: "# The matrix\n")
     monkeypatch.setattr(score, "_score_path", lambda: tmp_path / "state/selftest.json")
     arguments = ("--output", str(tmp_path / "output"), "--saboteurs-only") if what == "output" else ()
     assert cli.main(["selftest", *arguments]) == 2

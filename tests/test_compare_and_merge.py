@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from conftest import Run
 
+from conformance.api.verdicts import Verdict
 from conformance.cli import main
-from conformance.plan import digest_of_ids
 from conformance.report import assemble, read_report
-from conformance.report.compare import Change, Ending, change_of
-from conformance.verdict import Verdict
+from conformance.report.compare.changes import Change, Ending, change_of
+from conformance.run.plan import digest_of_ids
 
 HOSTILE = "a|b `c`\n<script>x</script>\x1b[31m [l](javascript:1) \ud800 **d** \u202e"
 

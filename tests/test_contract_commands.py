@@ -10,7 +10,7 @@ import pytest
 from conformance import evidence
 from conformance.cli import main
 from conformance.contract import contract_digest, shipped_clauses
-from conformance.evidence import shipped_evidence
+from conformance.contract.evidence import shipped_evidence
 
 
 def _printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from conformance.availability import Availability
-from conformance.bench import Bench
-from conformance.catalogue import Description
+from conformance.api.availability import Availability
+from conformance.api.verdicts import Verdict
 from conformance.contract import ORDINARY_RUNTIME, Control, shipped_clauses, suite_function
 from conformance.devices import Limits, ZygotePool
-from conformance.plan import Cell, cells_of
-from conformance.registry import Source
-from conformance.verdict import Verdict
-from conformance.workshop import Workshop
+from conformance.discovery.describing import Description
+from conformance.run.cell_context import CellContext
+from conformance.run.plan import Cell, cells_of
+from conformance.run.run_context import RunContext
+from conformance.toolchains import Source
 
 #: Cells in which plain PyTorch itself cannot do what the clause asks, and why.
 PYTORCHS_OWN = {
@@ -48,16 +48,16 @@ def controlled_cells() -> list[Cell]:
 
 
 @pytest.fixture(scope="module")
-def workshop() -> Iterator[Workshop]:
+def workshop() -> Iterator[RunContext]:
     pool = ZygotePool(Limits())
-    yield Workshop(pool, 0, {"none": ANY_BACKEND})
+    yield RunContext(pool, 0, {"none": ANY_BACKEND})
     pool.close()
 
 
 @pytest.mark.parametrize("cell", controlled_cells(), ids=lambda cell: cell.id)
-def test_plain_pytorch_keeps_the_clause(workshop: Workshop, cell: Cell) -> None:
+def test_plain_pytorch_keeps_the_clause(workshop: RunContext, cell: Cell) -> None:
     function, names = suite_function(cell.clause)
-    bench = Bench(workshop, cell, None)
+    bench = CellContext(workshop, cell, None)
     outcome = bench.attempt(function, {name: bench.part(name) for name in names})
     if cell.clause.id in NEEDS_AN_AUTHOR:
         assert outcome.verdict is Verdict.NOT_EXERCISED, outcome.message

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from conformance.toolchains.torchscript.processed import damaged_programs
+from conformance.toolchains.torchscript.damage.processed import damaged_programs
 
 PROGRAM = torch.arange(64, dtype=torch.int32)[8:24:2]
 

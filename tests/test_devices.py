@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from conftest import is_there, wait_until
 
+from conformance.api.errors import DeviceGarbled, DeviceTimeout
 from conformance.devices import Child, Limits, ZygotePool
 from conformance.devices._framing import unframe
-from conformance.errors import DeviceGarbled, DeviceTimeout
-from conformance.registry import Source
+from conformance.toolchains import Source
 
 MISBEHAVING = '''
     """A backend whose load() does what the environment says."""

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from conftest import Project
 
+from conformance.api.features import known_features
 from conformance.cli import command_parsers
 from conformance.contract import shipped_clauses
-from conformance.evidence import shipped_evidence
-from conformance.features import known_features
+from conformance.contract.evidence import shipped_evidence
 from conformance.report import report_schema
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"

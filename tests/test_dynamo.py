@@ -9,16 +9,16 @@ import pytest
 from conftest import Project, Run
 from test_control import ANY_BACKENDS
 
+from conformance.api.errors import ConformanceFailure
+from conformance.api.verdicts import Verdict
 from conformance.cli import main
-from conformance.comparison import assert_close
-from conformance.compiled import assert_counts
+from conformance.compare.comparison import assert_close
 from conformance.contract import Level, levels_of, shipped_clauses
-from conformance.errors import ConformanceFailure
-from conformance.plan import cells_of
-from conformance.registry import Source
-from conformance.selection import _suffix
-from conformance.toolchains.dynamo.face import Counts
-from conformance.verdict import Verdict
+from conformance.discovery.selecting import _suffix
+from conformance.run.plan import cells_of
+from conformance.toolchains import Source
+from conformance.toolchains.dynamo.assertions import assert_counts
+from conformance.toolchains.dynamo.client import Counts
 
 REGISTERED = """
     def compiler(graph, example_inputs, **keywords):
@@ -201,7 +201,7 @@ def test_a_clause_that_needs_what_is_declared_missing_is_unsupported() -> None:
 
 
 def test_entry_points_that_hide_one_another_are_told() -> None:
-    from conformance.toolchains.dynamo._runtime import entry_point_problems
+    from conformance.toolchains.dynamo.verbs.runtime import entry_point_problems
 
     points = [("mine", "first:compiler"), ("mine", "second:compiler"), ("other", "third:compiler")]
     (several,) = entry_point_problems("mine", points, ())

@@ -10,7 +10,7 @@ import pytest
 import torch
 from conftest import Project
 
-from conformance.toolchains.dynamo._executed import executed, named, profiled
+from conformance.toolchains.dynamo.verbs.executed import executed, named, profiled
 
 MATRIX = torch.ones(4, 4)
 IMAGE = torch.ones(1, 2, 8, 8)

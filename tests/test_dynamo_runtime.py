@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from conftest import Project, Run
 
-from conformance.availability import is_as_expected
-from conformance.behaviour import assert_as_expected
-from conformance.bench import Record
-from conformance.errors import ConformanceFailure, SubjectError
+from conformance.api.availability import is_as_expected
+from conformance.api.errors import ConformanceFailure, SubjectError
 from conformance.report._rows import group_texts, steps_text
-from conformance.report.html import html
-from conformance.report.markdown import markdown
-from conformance.report.terminal import summary_text
-from conformance.runtime import told
+from conformance.report.formats.html import html
+from conformance.report.formats.markdown import markdown
+from conformance.report.formats.terminal import summary_text
+from conformance.run.cell_context import Record
+from conformance.toolchains.dynamo.vendor_runtime import told
+from conformance.toolchains.torchscript.behaviour import assert_as_expected
 
 TARGET = ("-k", "test_dynamo_availability and test_target")
 CELL = "runtime.target[chain-compile-yes/yes-yes/yes]"

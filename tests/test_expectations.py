@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from conformance.api.verdicts import row_fails
 from conformance.expectations import (
     DEFAULT,
     Expectations,
@@ -20,7 +21,6 @@ from conformance.expectations import (
     learn,
     read_entries,
 )
-from conformance.verdict import row_fails
 
 TODAY = datetime.date(2026, 6, 1)
 ONE, TWO = "1" * 12, "2" * 12

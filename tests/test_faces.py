@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 from example_reports import DIGEST, HOSTILE, cell, full_report, poisoned, report_of
 
+from conformance.api.verdicts import Verdict
 from conformance.operators.table import Outcome
 from conformance.report import read_report
 from conformance.report._escape import escape_markdown
 from conformance.report._operator_grid import operators_of
-from conformance.report.html import html
-from conformance.report.markdown import markdown
-from conformance.report.terminal import summary_text
-from conformance.verdict import Verdict
+from conformance.report.formats.html import html
+from conformance.report.formats.markdown import markdown
+from conformance.report.formats.terminal import summary_text
 
 VOID = {"meta", "input", "br", "hr", "img", "link", "base", "area", "col", "embed", "source", "track", "wbr"}
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from conformance.fingerprint import fingerprint, normalised
-from conformance.privacy import without_paths
+from conformance._util.privacy import without_paths
+from conformance.api.fingerprint import fingerprint, normalised
 
 DIFFER = "{}.{}: {} of 6 elements differ beyond rtol=1.3e-06, atol=1e-05; worst at {}: expected {}, found {}"
 ASSERTION = {"type": "assertion"}

@@ -10,13 +10,13 @@ import pytest
 from conftest import Run
 from test_control import ANY_BACKEND
 
-from conformance.bench import Bench, Result
+from conformance.api.errors import ConformanceFailure, DeviceDied, DeviceTimeout, HarnessError, SubjectError
+from conformance.api.verdicts import NotApplicable, NotExercised, Verdict
 from conformance.contract import Control, shipped_clauses
 from conformance.devices import Limits, ZygotePool
-from conformance.errors import ConformanceFailure, DeviceDied, DeviceTimeout, HarnessError, SubjectError
-from conformance.plan import cells_of
-from conformance.verdict import NotApplicable, NotExercised, Verdict
-from conformance.workshop import Workshop
+from conformance.run.cell_context import CellContext, Result
+from conformance.run.plan import cells_of
+from conformance.run.run_context import RunContext
 
 WRONG = ConformanceFailure("expected 1, found 2")
 ANY_DYNAMO_BACKEND = dataclasses.replace(ANY_BACKEND, toolchain="dynamo")
@@ -30,16 +30,16 @@ class Script:
 
     def __init__(self, *endings: Exception | None) -> None:
         self.endings = list(endings)
-        self.benches: list[Bench] = []
+        self.benches: list[CellContext] = []
 
     def run(self, reruns: int, seconds: float = 60.0, verbs: dict[str, float] | None = None) -> Result:
         """The result of the cell; ``verbs`` are those that came back in the first attempt."""
-        workshop = Workshop(ZygotePool(Limits(seconds=seconds)), 0, {"none": ANY_BACKEND})
-        bench = Bench(workshop, UNCONTROLLED, ANY_BACKEND)
+        workshop = RunContext(ZygotePool(Limits(seconds=seconds)), 0, {"none": ANY_BACKEND})
+        bench = CellContext(workshop, UNCONTROLLED, ANY_BACKEND)
         bench.ledger.seconds.update(verbs or {})
         return workshop.run(bench, self._clause, lambda bench: {"bench": bench}, reruns=reruns)
 
-    def _clause(self, bench: Bench) -> None:
+    def _clause(self, bench: CellContext) -> None:
         self.benches.append(bench)
         ending = self.endings.pop(0)
         if ending is not None:
@@ -59,8 +59,8 @@ class Script:
 )
 def test_only_a_control_that_fails_excuses_a_failure(control: Exception | None, verdict: Verdict) -> None:
     script = Script(WRONG, control)
-    workshop = Workshop(ZygotePool(Limits()), 0, {"none": ANY_BACKEND})
-    result = workshop.run(Bench(workshop, CELL, ANY_BACKEND), script._clause, lambda bench: {"bench": bench})
+    workshop = RunContext(ZygotePool(Limits()), 0, {"none": ANY_BACKEND})
+    result = workshop.run(CellContext(workshop, CELL, ANY_BACKEND), script._clause, lambda bench: {"bench": bench})
     assert result.outcome.verdict is verdict
 
 
@@ -78,8 +78,8 @@ def test_aot_autograd_excuses_only_the_failure_that_it_has_itself(alone: Excepti
     clause = next(each for each in shipped_clauses() if each.control is Control.AOT)
     cell = dataclasses.replace(cells_of(clause, ANY_DYNAMO_BACKEND)[0], case="")
     script = Script(WRONG, None, alone)
-    workshop = Workshop(ZygotePool(Limits()), 0, {"none": ANY_DYNAMO_BACKEND})
-    bench = Bench(workshop, cell, ANY_DYNAMO_BACKEND)
+    workshop = RunContext(ZygotePool(Limits()), 0, {"none": ANY_DYNAMO_BACKEND})
+    bench = CellContext(workshop, cell, ANY_DYNAMO_BACKEND)
     outcome = workshop.run(bench, script._clause, lambda bench: {"bench": bench}).outcome
     assert outcome.verdict is verdict
     assert not script.endings

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from conformance.cli import main
-from conformance.golden_writer import _write_as_a_whole
-from conformance.goldens import GOLDEN_CASES, MANIFEST, GoldensError, read_goldens, sha256_of
-from conformance.toolchains.torchscript.archive import records
-from conformance.values import encode
+from conformance.compare.values import encode
+from conformance.toolchains.torchscript.damage.archive import records
+from conformance.toolchains.torchscript.golden_writer import _write_as_a_whole
+from conformance.toolchains.torchscript.goldens import GOLDEN_CASES, MANIFEST, GoldensError, read_goldens, sha256_of
 
 SHIPPED = Path(__file__).parents[1] / "plugins/reference/src/torch_conformance_reference/goldens"
 

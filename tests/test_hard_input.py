@@ -23,8 +23,8 @@ from conformance.cli import main
 from conformance.contract import Level
 from conformance.expectations import ExpectationsError, read_entries, read_text
 from conformance.report import ReportError, assemble, read_report
-from conformance.report.html import html
-from conformance.report.markdown import markdown
+from conformance.report.formats.html import html
+from conformance.report.formats.markdown import markdown
 
 #: What a terminal would obey: all control characters but the end of a line, and what reorders text.
 UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]|[\ud800-\udfff]")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from conftest import Project
 
-from conformance.specs import with_foreign_entries
+from conformance.toolchains.torchscript.specs import with_foreign_entries
 
 PARTICULAR = """
     from torch_conformance_saboteurs.backends import PythonControl

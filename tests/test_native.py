@@ -17,14 +17,14 @@ from conftest import Project, Run
 from torch_conformance_reference import library_path
 from torch_conformance_saboteurs.build import build
 
-from conformance.cases import Call
-from conformance.compiling import CompileError
+from conformance._util.compiling import CompileError
+from conformance.api.case import Call
+from conformance.api.errors import HarnessError, TargetUnable
+from conformance.compare.values import decode, encode
 from conformance.devices import Ledger, Limits, ZygotePool
-from conformance.devices._native import MESSAGES, NativePool, _expect_start
-from conformance.errors import HarnessError, TargetUnable
-from conformance.shared_objects import is_of_python, needed_of_python
-from conformance.toolchains.torchscript.face import Artifact, Step, TorchScriptDevice
-from conformance.values import decode, encode
+from conformance.targets.native import MESSAGES, NativePool, _expect_start
+from conformance.toolchains.torchscript.client import Artifact, Step, TorchScriptDevice
+from conformance.toolchains.torchscript.shared_objects import is_of_python, needed_of_python
 
 #: Cells of each suite that has targets, and of each kind of verb that a native target answers or does not.
 PART = (
@@ -263,7 +263,7 @@ def test_parts_of_python_are_known_by_their_names(name: str, expected: bool) -> 
 
 @needs_compiler
 def test_a_source_that_does_not_compile_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from conformance.compiling import Compilation, compiled
+    from conformance._util.compiling import Compilation, compiled
 
     sources = tmp_path / "sources"
     sources.mkdir()
@@ -304,6 +304,6 @@ def test_a_program_that_cannot_be_started_is_explained(
     program = tmp_path / "program"
     program.write_text(text)
     program.chmod(0o755)
-    monkeypatch.setattr("conformance.devices._native._START_SECONDS", 0.2)
+    monkeypatch.setattr("conformance.targets.native._START_SECONDS", 0.2)
     with pytest.raises(CompileError, match=f"cannot be started: {why}"):
         _expect_start(program)

@@ -12,6 +12,7 @@ from conftest import Project, Run
 from test_compare_and_merge import cell, report_of
 
 from conformance.cli import main
+from conformance.compare.values import decode
 from conformance.devices import Device, Limits, ZygotePool
 from conformance.devices._device import Ledger
 from conformance.operators import DTYPES
@@ -19,7 +20,6 @@ from conformance.operators.table import Errors, Outcome, Tried, row_of, table_of
 from conformance.pytest_plugin._operators import choose
 from conformance.report import assemble, read_report, write_report
 from conformance.report.operators import changes
-from conformance.values import decode
 
 HANDFUL = "add,tanh,nn.functional.linear,rand_like,empty,item,addr"
 #: The function that states the clause: the name of the folder may hold "operators" too.

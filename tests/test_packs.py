@@ -18,8 +18,8 @@ from torch_conformance_reference import library_path
 from torch_conformance_saboteurs.build import DELEGATES, build
 
 from conformance.cli import main
-from conformance.packs._values import digest_of, from_json, to_json
-from conformance.packs._write import _script
+from conformance.standalone.packs._values import digest_of, from_json, to_json
+from conformance.standalone.packs._write import _script
 
 CLAUSES = (
     "lite.types",

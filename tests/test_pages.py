@@ -15,10 +15,10 @@ from example_reports import HOSTILE, cell, full_report, poisoned
 from justhtml import JustHTML
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from conformance.api.verdicts import Verdict
 from conformance.cli import main
 from conformance.report import read_report
-from conformance.report.badge import badge_svg
-from conformance.verdict import Verdict
+from conformance.report.formats.badge import badge_svg
 
 PHONE = {"width": 390, "height": 844}
 PAGES = ("report", "comparison", "scoreboard")

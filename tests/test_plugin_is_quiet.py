@@ -13,7 +13,7 @@ def test_no_torch_without_a_backend(project: Project) -> None:
         import sys
 
         def pytest_unconfigure(config):
-            heavy = {"torch", "jsonschema", "tabulate", "execnet", "conformance.workshop"} & set(sys.modules)
+            heavy = {"torch", "jsonschema", "tabulate", "execnet", "conformance.run.run_context"} & set(sys.modules)
             print("heavy modules:", sorted(heavy - {"execnet"}))
         """,
     )

@@ -13,11 +13,11 @@ import pytest
 from conftest import Run
 from example_reports import HOSTILE, cell, full_report, poisoned, report_of
 
+from conformance.api.verdicts import Verdict
 from conformance.cli import main
-from conformance.report.badge import badge_json, badge_of, badge_svg
-from conformance.report.ctrf import ctrf
-from conformance.report.faces import FACES
-from conformance.verdict import Verdict
+from conformance.report.formats import formats
+from conformance.report.formats.badge import badge_json, badge_of, badge_svg
+from conformance.report.formats.ctrf import ctrf
 
 SVG = "{http://www.w3.org/2000/svg}"
 TEXT, WHOLE, TRUTH, FREE = (
@@ -206,11 +206,11 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", FACES)
+@pytest.mark.parametrize("name", formats())
 def test_show_renders_any_face(path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     assert main(["show", str(path), "--format", name]) == 0
     said = capsys.readouterr().out
-    assert said == FACES[name].render(json.loads(path.read_text()))
+    assert said == formats()[name].render(json.loads(path.read_text()))
     output = path.with_name("face")
     assert main(["show", str(path), "--format", name, "-o", str(output)]) == 0
     assert output.read_text(encoding="utf-8") == said
@@ -235,7 +235,7 @@ def test_show_knows_every_face(path: Path, capsys: pytest.CaptureFixture[str]) -
     with pytest.raises(SystemExit):
         main(["show", str(path), "--format", "nothing"])
     offered = capsys.readouterr().err
-    assert all(name in offered for name in (*FACES, "terminal"))
+    assert all(name in offered for name in (*formats(), "terminal"))
 
 
 def test_a_run_writes_every_face(shared_run: Any) -> None:
@@ -243,7 +243,7 @@ def test_a_run_writes_every_face(shared_run: Any) -> None:
     folder = run.folder / "conformance-report" / "reference"
     assert {each.name for each in folder.iterdir()} == {
         *("report.json", "cells.jsonl"),
-        *(face.file for face in FACES.values()),
+        *(each.file for each in formats().values()),
     }
     jsonschema.validate(json.loads((folder / "ctrf-report.json").read_text()), CTRF)
     assert json.loads((folder / "badge.json").read_text())["message"] == "incomplete"

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from conftest import Project, Run, wait_until
 
+from conformance._util.privacy import without_paths
 from conformance.cli import main
-from conformance.privacy import without_paths
 from conformance.report import ReportError, read_report
 from conformance.report._shelf import MARK
-from conformance.report.faces import FACES
+from conformance.report.formats import formats
 
 PART = "test_composition or test_availability"
 
@@ -164,7 +164,7 @@ def fill(folder: Path) -> dict[Path, str]:
     """The files of an earlier run, and one that is somebody else's: path → content."""
     names = ["report.json", "cells.jsonl", "mine.txt", "reproducers/one/reproduce.py"]
     found = {}
-    for path in [folder / name for name in (*names, *(face.file for face in FACES.values()))]:
+    for path in [folder / name for name in (*names, *(each.file for each in formats().values()))]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{MARK}\nof an earlier run\n")
         found[path] = path.read_text()

@@ -20,24 +20,24 @@ from typing import Any
 import pytest
 from conftest import Project, Run
 
-from conformance.bench import Bench
-from conformance.cases import corpus
-from conformance.catalogue import Description
+from conformance.api.errors import ConformanceFailure
+from conformance.api.verdicts import Outcome, Verdict
 from conformance.contract import Clause, shipped_clauses, suite_function
 from conformance.devices import Limits as DeviceLimits
 from conformance.devices import Step, ZygotePool
-from conformance.errors import ConformanceFailure
-from conformance.plan import cells_of
+from conformance.discovery.describing import Description
+from conformance.discovery.selecting import select
 from conformance.report import Shelf
-from conformance.reproducers import Desk, Reproducer
-from conformance.reproducers._judge import Facts
-from conformance.reproducers._scenario import CannotTell
-from conformance.reproducers._script import Limits, reproducer
-from conformance.reproducers._steps import MODULES, NUMBERS
-from conformance.selection import select
+from conformance.run.cell_context import CellContext
+from conformance.run.plan import cells_of
+from conformance.run.run_context import RunContext
+from conformance.standalone.reproducers import Desk, Reproducer
+from conformance.standalone.reproducers._judge import Facts
+from conformance.standalone.reproducers._scenario import CannotTell
+from conformance.standalone.reproducers._script import Limits, reproducer
+from conformance.standalone.reproducers._steps import MODULES, NUMBERS
+from conformance.toolchains import corpus
 from conformance.toolchains.torchscript import verb
-from conformance.verdict import Outcome, Verdict
-from conformance.workshop import Workshop
 
 #: Third parties, whose failures must show with torch and their library alone.
 PLAIN = ("backend_with_compiler_demo", "test_backend")
@@ -239,16 +239,16 @@ class Attempt:
 
 
 @pytest.fixture(scope="module")
-def workshop() -> Iterator[Workshop]:
+def workshop() -> Iterator[RunContext]:
     pool = ZygotePool(DeviceLimits())
     (candidate,) = select(["reference"], None, pool)
     assert candidate.description is not None
-    yield Workshop(pool, 0, {"reference": candidate.description})
+    yield RunContext(pool, 0, {"reference": candidate.description})
     pool.close()
 
 
 @pytest.fixture(scope="module")
-def reference(workshop: Workshop) -> Description:
+def reference(workshop: RunContext) -> Description:
     return workshop.descriptions["reference"]
 
 
@@ -258,7 +258,7 @@ def library(reference: Description) -> str:
 
 
 @pytest.fixture(scope="module")
-def attempts(workshop: Workshop, reference: Description) -> list[Attempt]:
+def attempts(workshop: RunContext, reference: Description) -> list[Attempt]:
     """One for each clause that the reference backend can be tried on."""
     made = []
     backend = Desk(workshop, 1)._ask(reference, _cases())
@@ -268,7 +268,7 @@ def attempts(workshop: Workshop, reference: Description) -> list[Attempt]:
         if cell is None:
             continue
         function, names = suite_function(clause)
-        bench = Bench(workshop, cell, reference)
+        bench = CellContext(workshop, cell, reference)
         assert bench.attempt(function, {name: bench.part(name) for name in names}).verdict in (
             Verdict.PASS,
             Verdict.NOT_APPLICABLE,
@@ -313,7 +313,7 @@ def test_every_clause_and_every_verb_has_a_script(attempts: list[Attempt], tmp_p
 
 
 def test_what_only_a_program_without_python_answers_is_said(
-    attempts: list[Attempt], workshop: Workshop, reference: Description
+    attempts: list[Attempt], workshop: RunContext, reference: Description
 ) -> None:
     clause = next(each for each in shipped_clauses() if each.id == "native.threads")
     cell = next(each for each in cells_of(clause, reference) if each.decided is None)

@@ -14,26 +14,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conformance.standalone.reproducers._toolchains import KITS
 from conftest import Project, Run
 from test_reproducers import Told, failing_rows, run_script, scripts_of, without_harness  # noqa: F401  (a fixture)
 
-from conformance.bench import Bench
-from conformance.catalogue import Description
+from conformance.api.errors import ConformanceFailure
+from conformance.api.verdicts import Outcome, Verdict
 from conformance.contract import shipped_clauses, suite_function
 from conformance.devices import Limits as DeviceLimits
 from conformance.devices import ZygotePool
-from conformance.errors import ConformanceFailure
-from conformance.plan import cells_of
-from conformance.reproducers import Desk, Reproducer
-from conformance.reproducers._judge import Facts
-from conformance.reproducers._scenario import BackendFacts, CannotTell
-from conformance.reproducers._script import Limits, reproducer
-from conformance.reproducers._steps import MODULES, NUMBERS
-from conformance.reproducers._toolchains import KITS
-from conformance.selection import select
-from conformance.toolchains.discovery import _written_down
-from conformance.verdict import Outcome, Verdict
-from conformance.workshop import Workshop
+from conformance.discovery.describing import Description
+from conformance.discovery.selecting import select
+from conformance.discovery.session import _written_down
+from conformance.run.cell_context import CellContext
+from conformance.run.plan import cells_of
+from conformance.run.run_context import RunContext
+from conformance.standalone.reproducers import Desk, Reproducer
+from conformance.standalone.reproducers._judge import Facts
+from conformance.standalone.reproducers._scenario import BackendFacts, CannotTell
+from conformance.standalone.reproducers._script import Limits, reproducer
+from conformance.standalone.reproducers._steps import MODULES, NUMBERS
 
 #: PyTorch's own broken backends, a clause in which each fails, and what its script says.
 TORCHS_OWN = {
@@ -201,26 +201,26 @@ def test_what_needs_the_authors_class_says_so(sabotaged: Run) -> None:
 
 
 @pytest.fixture(scope="module")
-def workshop() -> Iterator[Workshop]:
+def workshop() -> Iterator[RunContext]:
     pool = ZygotePool(DeviceLimits())
     (candidate,) = select(["eager"], None, pool)
     assert candidate.description is not None
-    yield Workshop(pool, 0, {"eager": candidate.description})
+    yield RunContext(pool, 0, {"eager": candidate.description})
     pool.close()
 
 
 @pytest.fixture(scope="module")
-def eager(workshop: Workshop) -> Description:
+def eager(workshop: RunContext) -> Description:
     return workshop.descriptions["eager"]
 
 
-def _facts(workshop: Workshop, clause_id: str) -> Facts:
+def _facts(workshop: RunContext, clause_id: str) -> Facts:
     """A cell that was run on a backend that conforms, told as if its clause had failed at its end."""
     description = workshop.descriptions["eager"]
     clause = next(each for each in shipped_clauses() if each.id == clause_id)
     cell = next(each for each in cells_of(clause, description) if each.decided is None)
     function, names = suite_function(clause)
-    bench = Bench(workshop, cell, description)
+    bench = CellContext(workshop, cell, description)
     outcome = bench.attempt(function, {name: bench.part(name) for name in names})
     assert outcome.verdict in (Verdict.PASS, Verdict.NOT_APPLICABLE, Verdict.NOT_EXERCISED), outcome
     calls = functools.partial(workshop.calls, toolchain="dynamo")
@@ -233,12 +233,12 @@ def _told(facts: Facts, backend: BackendFacts) -> Reproducer:
 
 
 @pytest.fixture(scope="module")
-def backend(workshop: Workshop, eager: Description) -> BackendFacts:
+def backend(workshop: RunContext, eager: Description) -> BackendFacts:
     return Desk(workshop, 1)._ask(eager, [])
 
 
 @pytest.fixture(scope="module")
-def attempts(workshop: Workshop, backend: BackendFacts) -> dict[str, tuple[Facts, Reproducer]]:
+def attempts(workshop: RunContext, backend: BackendFacts) -> dict[str, tuple[Facts, Reproducer]]:
     """A script for each of CLAUSES."""
     facts = {each: _facts(workshop, each) for each in CLAUSES}
     return {clause: (each, _told(each, backend)) for clause, each in facts.items()}
@@ -303,7 +303,7 @@ def test_a_clause_that_holds_is_not_reproduced(
 # What cannot be told.
 
 
-def test_what_cannot_be_told_is_said(workshop: Workshop, backend: BackendFacts) -> None:
+def test_what_cannot_be_told_is_said(workshop: RunContext, backend: BackendFacts) -> None:
     facts = _facts(workshop, "guards.specialisation")  # which asks "eager" nothing
     with pytest.raises(CannotTell, match="nothing is recorded"):
         _told(facts, backend)

@@ -16,7 +16,7 @@ from conftest import Project, Run
 
 from conformance.cli import main
 from conformance.contract import Level, levels_of
-from conformance.scaffold import Plan, ScaffoldError, check_name, rendered, toolchains, write
+from conformance.scaffold.distribution import Plan, ScaffoldError, check_name, rendered, toolchains, write
 
 TUTORIAL = Path(__file__).resolve().parent.parent / "docs" / "tutorial.md"
 

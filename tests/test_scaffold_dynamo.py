@@ -10,7 +10,7 @@ import pytest
 from conftest import Project
 from test_scaffold import Reader
 
-from conformance.scaffold import Plan, write
+from conformance.scaffold.distribution import Plan, write
 
 TUTORIAL = Path(__file__).resolve().parent.parent / "docs" / "tutorial-dynamo.md"
 

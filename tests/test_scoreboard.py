@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from example_reports import HOSTILE, cell, poisoned, report_of
 
+from conformance._util.privacy import without_paths
+from conformance.api.verdicts import Verdict
 from conformance.cli import main
-from conformance.privacy import without_paths
 from conformance.report import read_report
-from conformance.verdict import Verdict
 
 REPORTS = Path(__file__).parent.parent / "reports"
 _LARGEST = 2**20

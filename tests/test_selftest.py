@@ -16,9 +16,9 @@ from torch_conformance_saboteurs.catalogue import SABOTEURS
 
 from conformance.cli import main
 from conformance.contract import Level, shipped_clauses
-from conformance.report.selftest import result_text
-from conformance.score import succeeded
-from conformance.selftest import CONTROLS, FORMAT
+from conformance.contract.score import succeeded
+from conformance.selftest.matrix import result_text
+from conformance.selftest.trials import CONTROLS, FORMAT
 
 
 def one_for_each_clause() -> list[str]:

@@ -15,10 +15,10 @@ from conftest import Project, Run, wait_until
 from elsewhere import Far, files_that_name, other_installation
 from ssh_server import ALIAS, SSHD, Server, ssh_server
 
+from conformance.api.errors import DeviceDied, DeviceTimeout, HarnessError
 from conformance.devices import Limits
-from conformance.devices._gateway import Unreachable
-from conformance.devices._remote import RemotePool
-from conformance.errors import DeviceDied, DeviceTimeout, HarnessError
+from conformance.targets.gateway import Unreachable
+from conformance.targets.remote import RemotePool
 
 PART = "(test_availability and test_text) or (test_save_load and (test_spec or test_unknown))"
 WHOLE = "test_save_load or test_availability"
@@ -135,7 +135,7 @@ def test_nothing_is_asked_on_a_terminal(server: Server, tmp_path: Path) -> None:
     """ssh would ask whether to trust the key of the host, and wait for whoever sits there."""
     program = (
         "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
-        "from conformance.devices._gateway import connected; connected(sys.argv[1], 'ssh')"
+        "from conformance.targets.gateway import connected; connected(sys.argv[1], 'ssh')"
     )
     ours, theirs = os.openpty()
     command = [sys.executable, "-c", program, f"ssh={server.command(known=tmp_path / 'none')}"]

@@ -11,16 +11,23 @@ import pytest
 import torch
 
 from conformance import Environment, Features, Tolerance, features
-from conformance.catalogue import Candidate
-from conformance.comparison import assert_close, assert_equal, comparing
+from conformance.api.errors import (
+    ConformanceFailure,
+    DeviceDied,
+    DeviceEnded,
+    DeviceTimeout,
+    HarnessError,
+    SubjectError,
+)
+from conformance.api.verdicts import NotApplicable, Verdict, outcome_of
+from conformance.compare.comparison import assert_close, assert_equal, comparing
+from conformance.compare.values import decode, encode
 from conformance.contract import Level, shipped_clauses
-from conformance.errors import ConformanceFailure, DeviceDied, DeviceEnded, DeviceTimeout, HarnessError, SubjectError
-from conformance.registry import Source
+from conformance.discovery.describing import Candidate
+from conformance.discovery.selecting import _with_options
 from conformance.report._certification import certification
-from conformance.reproducers._tape import Tape
-from conformance.selection import _with_options
-from conformance.values import decode, encode
-from conformance.verdict import NotApplicable, Verdict, outcome_of
+from conformance.standalone.reproducers._tape import Tape
+from conformance.toolchains import Source
 
 
 @pytest.mark.parametrize(
@@ -210,7 +217,7 @@ def test_options_hide_nothing_of_a_backend_that_cannot_be_used() -> None:
 
 
 def test_a_script_says_what_a_step_came_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("conformance.reproducers._tape.VERBS", {1: "run"})
+    monkeypatch.setattr("conformance.standalone.reproducers._tape.VERBS", {1: "run"})
     tape = Tape({1: {"step": 1, "phase": "run", "came_to": "did not come back in time", "stderr": "a stack"}})
     with pytest.raises(DeviceEnded) as ended:
         tape.play("run", "run")

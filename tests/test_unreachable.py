@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from conformance.devices import Limits, _gateway
-from conformance.devices._gateway import Unreachable
-from conformance.devices._remote import RemotePool
-from conformance.targets import published_spec
+from conformance.targets.gateway import Unreachable
+from conformance.targets.kinds import published_spec
+from conformance.targets.remote import RemotePool
 
 
 def refusal(spec: str) -> Unreachable:

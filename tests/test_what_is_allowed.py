@@ -8,9 +8,9 @@ import zipfile
 import pytest
 from conftest import Project, Run
 
-from conformance.assertions import traces_of
-from conformance.availability import EITHER, NOTHING, is_as_expected
-from conformance.toolchains.torchscript.face import Artifact
+from conformance.api.availability import EITHER, NOTHING, is_as_expected
+from conformance.toolchains.torchscript.assertions import traces_of
+from conformance.toolchains.torchscript.client import Artifact
 
 #: A backend that does all of it, each with a sentence of why.
 BACKEND = """

@@ -12,8 +12,8 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from conformance.errors import HarnessError
-from conformance.quiet import ignore_missing_numpy
+from conformance._util.quiet import ignore_missing_numpy
+from conformance.api.errors import HarnessError
 from conformance.report import printable
 
 

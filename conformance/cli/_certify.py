@@ -11,7 +11,7 @@ from conformance.cli._common import Commands, refuse
 from conformance.report import ReportError, printable, write_atomically
 
 if TYPE_CHECKING:
-    from conformance.report.certificate import Certificate
+    from conformance.certificate.statement import Certificate
 
 _LEVELS = ("core", "mobile", "complete")
 _CELLS_SHOWN = 20
@@ -53,8 +53,8 @@ def _certify(options: argparse.Namespace) -> int:
         return refuse("certify takes a report, or --new-key KEY.pem alone")
     if options.new_key is not None:
         return _make_key(options.new_key)
+    from conformance.certificate.statement import certify, load_report, text_of
     from conformance.contract import Level
-    from conformance.report.certificate import certify, load_report, text_of
 
     try:
         report = load_report(options.report)
@@ -89,7 +89,7 @@ def _certify(options: argparse.Namespace) -> int:
 
 
 def _make_key(path: Path) -> int:
-    from conformance.report._dsse import make_key
+    from conformance.certificate.dsse import make_key
 
     try:
         public = make_key(path)
@@ -101,8 +101,8 @@ def _make_key(path: Path) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from conformance.catalogue import SelectionError
-    from conformance.report.certificate import load_certificate
+    from conformance.certificate.statement import load_certificate
+    from conformance.discovery.describing import SelectionError
 
     try:
         certificate = load_certificate(options.certificate)
@@ -148,8 +148,8 @@ def _check_signature(certificate: Certificate, public_key: Path | None) -> tuple
 
 def _check_report(certificate: Certificate, options: argparse.Namespace) -> tuple[bool, tuple[str, ...]]:
     """Whether there was a report, and what is wrong with it."""
+    from conformance.certificate.statement import check
     from conformance.report._json import read_bytes
-    from conformance.report.certificate import check
 
     path: Path = options.report or options.certificate.with_name(certificate.report_name)
     if not (options.report or os.path.exists(path)):  # unlike Path.exists, false for a name that is too long
@@ -164,7 +164,7 @@ def _check_report(certificate: Certificate, options: argparse.Namespace) -> tupl
 
 
 def _rerun(certificate: Certificate, library: Path | None, workers: int) -> tuple[str, ...]:
-    from conformance.challenge import challenge
+    from conformance.certificate.challenge import challenge
 
     answer = challenge(certificate, library, workers, lambda line: print(f"rerun: {line}", flush=True))
     for remark in answer.remarks:

@@ -6,8 +6,8 @@ import argparse
 import sys
 from typing import TypeAlias
 
+from conformance._util.seeds import seed_of
 from conformance.report import printable
-from conformance.seeds import seed_of
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 

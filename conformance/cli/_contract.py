@@ -12,13 +12,13 @@ from typing import Any
 from conformance.cli._common import Commands, refuse
 from conformance.contract import (
     CONTRACT_VERSION,
-    ORDINARY_RUNTIME,
     Clause,
     contract_digest,
     shipped_clauses,
     suite_function,
 )
-from conformance.evidence import Evidence, shipped_evidence
+from conformance.contract.evidence import Evidence, shipped_evidence
+from conformance.toolchains import toolchains
 
 #: What ``--format json`` prints; fields may be added within format 1.
 _FORMAT = "torch-conformance-clauses/1"
@@ -30,7 +30,9 @@ def add(commands: Commands) -> None:
     listing.set_defaults(run=_list)
     clauses = commands.add_parser("clauses", help="the clauses of the contract, and how many saboteurs prove each")
     clauses.add_argument("--suite", help="only those of one suite")
-    clauses.add_argument("--toolchain", choices=sorted(ORDINARY_RUNTIME), help="only those of one toolchain")
+    clauses.add_argument(
+        "--toolchain", choices=sorted(each.name for each in toolchains()), help="only those of one toolchain"
+    )
     clauses.set_defaults(run=_list_clauses)
     explain = commands.add_parser("explain", help="one clause in full, with the saboteurs that prove it")
     explain.add_argument("clause", metavar="CLAUSE", help="its id, such as lowering.outputs")

@@ -26,20 +26,24 @@ def add(commands: Commands) -> None:
 
 
 def _goldens(options: argparse.Namespace) -> int:
-    from conformance.catalogue import SelectionError
+    from conformance.api.errors import GoldensError
     from conformance.devices import Limits, ZygotePool
-    from conformance.golden_writer import write_goldens
-    from conformance.goldens import GoldensError
-    from conformance.selection import select
-    from conformance.workshop import Workshop
+    from conformance.discovery.describing import SelectionError
+    from conformance.discovery.selecting import select
+    from conformance.extensions import resolve
+    from conformance.run.run_context import RunContext
+    from conformance.toolchains import toolchain_named
 
     pool = ZygotePool(Limits())
     try:
         (candidate,) = select([options.backend], options.library, pool)
         if candidate.description is None or not candidate.usable:
             return refuse(f"the backend {options.backend!r} cannot be used here: {candidate.problem}")
-        workshop = Workshop(pool, options.seed, {candidate.source.name: candidate.description})
-        place = write_goldens(workshop, candidate.description, options.folder, _say)
+        toolchain = toolchain_named(candidate.description.toolchain)
+        if not toolchain.goldens:
+            return refuse(f"the toolchain {toolchain.name} of {options.backend!r} has no golden sets")
+        run = RunContext(pool, options.seed, {candidate.source.name: candidate.description})
+        place = resolve(toolchain.goldens).write_goldens(run, candidate.description, options.folder, _say)
     except (SelectionError, GoldensError) as error:
         return refuse(str(error))
     finally:

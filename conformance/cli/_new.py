@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from conformance.cli._common import Commands, refuse
+from conformance.toolchains import default_toolchain, toolchains
 
 
 def add(commands: Commands) -> None:
@@ -20,8 +21,8 @@ def add(commands: Commands) -> None:
     new.add_argument("folder", metavar="DIR", nargs="?", type=Path, help="where to (default: NAME-conformance)")
     new.add_argument(
         "--toolchain",
-        default="torchscript",
-        help="what the backend plugs into: torchscript (to_backend) or dynamo (torch.compile) (default: %(default)s)",
+        default=default_toolchain().name,
+        help=f"what the backend plugs into: {_choices()} (default: %(default)s)",
     )
     new.add_argument(
         "--library",
@@ -32,8 +33,13 @@ def add(commands: Commands) -> None:
     new.set_defaults(run=_new)
 
 
+def _choices() -> str:
+    """The toolchains that there are templates for, with what backends of each are."""
+    return ", ".join(f"{each.name}, for {each.summary}" for each in toolchains() if each.templates is not None)
+
+
 def _new(options: argparse.Namespace) -> int:
-    from conformance.scaffold import Plan, ScaffoldError, write
+    from conformance.scaffold.distribution import Plan, ScaffoldError, write
 
     try:
         plan = Plan(options.name, options.toolchain, options.library)
@@ -55,11 +61,11 @@ def _registered_name(library: Path, name: str) -> str:
 
     Raises ScaffoldError when it does not load, and when it registers several backends of which none has this name.
     """
-    from conformance.catalogue import SelectionError
+    from conformance.api.errors import HarnessError
     from conformance.devices import Limits, ZygotePool
-    from conformance.errors import HarnessError
-    from conformance.scaffold import ScaffoldError
-    from conformance.selection import library_sources
+    from conformance.discovery.describing import SelectionError
+    from conformance.discovery.selecting import library_sources
+    from conformance.scaffold.distribution import ScaffoldError
 
     pool = ZygotePool(Limits())
     try:

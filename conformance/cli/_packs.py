@@ -34,11 +34,11 @@ def add(commands: Commands) -> None:
 
 
 def _pack(options: argparse.Namespace) -> int:
-    from conformance.catalogue import SelectionError
     from conformance.devices import Limits, ZygotePool
-    from conformance.packs import PackError, write_pack
-    from conformance.packs._write import packed_clauses
-    from conformance.selection import select
+    from conformance.discovery.describing import SelectionError
+    from conformance.discovery.selecting import select
+    from conformance.standalone.packs import PackError, write_pack
+    from conformance.standalone.packs._write import packed_clauses
 
     clauses = [
         each
@@ -62,8 +62,8 @@ def _pack(options: argparse.Namespace) -> int:
 
 
 def _unpack(options: argparse.Namespace) -> int:
-    from conformance.packs import PackError, unpacked_report
     from conformance.report import ReportError, read_report, write_report
+    from conformance.standalone.packs import PackError, unpacked_report
 
     try:
         report = read_report(options.report)

@@ -47,8 +47,8 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 def _show(options: argparse.Namespace) -> int:
     from conformance.report._escape import legible
-    from conformance.report.faces import FACES
-    from conformance.report.terminal import summary_text
+    from conformance.report.formats import formats
+    from conformance.report.formats.terminal import summary_text
 
     try:
         report = read_report(options.report)
@@ -56,11 +56,11 @@ def _show(options: argparse.Namespace) -> int:
         return refuse(str(error))
     if options.format == "terminal":
         return _put(legible(summary_text(report, shutil.get_terminal_size().columns)), options.output)
-    return _put(FACES[options.format].render(report), options.output)
+    return _put(formats()[options.format].render(report), options.output)
 
 
 def _operators(options: argparse.Namespace) -> int:
-    from conformance.report.compare_text import TerminalFace
+    from conformance.report.compare.text import TerminalFace
     from conformance.report.operators import groups, headline, lines
 
     try:
@@ -88,8 +88,8 @@ def _operators(options: argparse.Namespace) -> int:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from conformance.report.compare_html import comparison_html
-    from conformance.report.compare_text import MarkdownFace, TerminalFace, comparison_text, named
+    from conformance.report.compare.html import comparison_html
+    from conformance.report.compare.text import MarkdownFace, TerminalFace, comparison_text, named
 
     paths = [options.first, *options.others]
     try:

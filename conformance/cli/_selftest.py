@@ -26,10 +26,10 @@ def add(commands: Commands) -> None:
 
 
 def _selftest(options: argparse.Namespace) -> int:
-    from conformance.catalogue import SelectionError
-    from conformance.report.selftest import matrix_markdown, result_text, saboteurs_text
-    from conformance.score import remember, succeeded
-    from conformance.selftest import Selftest
+    from conformance.contract.score import remember, succeeded
+    from conformance.discovery.describing import SelectionError
+    from conformance.selftest.matrix import matrix_markdown, result_text, saboteurs_text
+    from conformance.selftest.trials import Selftest
 
     if options.n < 1:
         return refuse(f"-n takes a number of processes, 1 or more; found {options.n}")

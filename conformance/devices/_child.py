@@ -12,8 +12,7 @@ import tempfile
 import time
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
-from conformance.devices._framing import BUILTIN_VALUES, Codec, frame, unframe
-from conformance.errors import (
+from conformance.api.errors import (
     DeviceDied,
     DeviceEnded,
     DeviceFlooded,
@@ -22,6 +21,7 @@ from conformance.errors import (
     HarnessError,
     TargetUnable,
 )
+from conformance.devices._framing import BUILTIN_VALUES, Codec, frame, unframe
 
 if TYPE_CHECKING:
     from conformance.devices._zygote_client import Zygote

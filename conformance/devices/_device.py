@@ -6,14 +6,14 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from conformance.devices._child import Reply
-from conformance.devices._trace import Machine, Step
-from conformance.errors import (
+from conformance.api.errors import (
     DeviceEnded,
     HarnessError,
     LeftBehind,
     SubjectError,
 )
+from conformance.devices._child import Reply
+from conformance.devices._trace import Machine, Step
 
 
 class Transport(Protocol):

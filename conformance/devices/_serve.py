@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import importlib
 import os
 import signal
 import socket
@@ -15,7 +16,7 @@ from typing import Any, NoReturn
 import execnet
 
 from conformance.devices._framing import frame, receive
-from conformance.toolchains import Leave, Subject, open_session
+from conformance.devices.protocol import Leave, Session, Subject
 
 #: Asked of a device that does not answer, to learn where it hangs; the handler is native and needs no GIL.
 STACK_SIGNAL = signal.SIGUSR2
@@ -28,9 +29,16 @@ def serve(descriptors: dict[str, int], message: dict[str, Any]) -> None:
     faulthandler.enable(descriptors["stack"], all_threads=True)
     faulthandler.register(STACK_SIGNAL, descriptors["stack"], all_threads=True)
     connection = socket.socket(fileno=descriptors["connection"])
-    session = open_session(message["toolchain"], message["subject"])
+    session = _open_session(message["session"], message["subject"])
     while (request := receive(connection)) is not None:
         connection.sendall(_framed(_answer(session, request)))
+
+
+def _open_session(reference: str, subject: dict[str, Any] | None) -> Session:
+    """The session that ``module:function`` makes for a backend, or for the control (None)."""
+    module, _, function = reference.partition(":")
+    session: Session = getattr(importlib.import_module(module), function)(subject)
+    return session
 
 
 def become_program(descriptors: dict[str, int], message: dict[str, Any]) -> NoReturn:

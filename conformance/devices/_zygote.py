@@ -1,4 +1,4 @@
-"""The zygote: a process that imports torch and runs nothing, and forks a child for each device of one toolchain.
+"""The zygote: a process that imports torch and runs nothing, and forks a child for each device of one kind.
 
 Started as a program of its own (never forked from pytest: a thread pool that an operator has started there would hang
 its children). Requests are lines of JSON on a Unix socket, the child's descriptors come with them; the zygote answers
@@ -39,7 +39,7 @@ def main(control_descriptor: int) -> None:
     lines = _Lines(control)
     (hello, _) = lines.read() or ({}, [])
     sys.path[:] = hello["path"]
-    preloaded = _preload(hello["toolchain"])
+    preloaded = _preload(hello["imports"], hello["preload"])
     _adopt_orphans()
     wakeup, wakeup_writer = os.pipe()
     for descriptor in (wakeup, wakeup_writer):
@@ -97,27 +97,31 @@ class _Spare:
             os.close(descriptor)
 
 
-def _preload(toolchain: str) -> Any:
-    """Import what every device of a toolchain needs, once; the module that did, whose ``touch_memory`` a spare calls.
+def _preload(imports: list[str], preload: str) -> Any:
+    """Import what every device needs, once, and do what is to be done ahead of them.
+
+    Returns the module that knows what that is, whose ``touch_memory`` a spare calls; None where there is none.
 
     No operator runs here: that would start threads, which do not survive a fork.
     """
     import gc
     import importlib
 
-    from conformance.quiet import ignore_missing_numpy
+    from conformance._util.quiet import ignore_missing_numpy
 
     ignore_missing_numpy()
     import torch
 
     torch.set_num_threads(1)
-    import conformance.cases
     import conformance.devices._serve  # noqa: F401
 
-    module = importlib.import_module(f"conformance.toolchains.{toolchain}.preload")
+    for name in imports:
+        importlib.import_module(name)
+    module: Any = importlib.import_module(preload) if preload else None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        module.warm_up()
+        if module is not None:
+            module.warm_up()
     gc.collect()
     gc.freeze()
     return module
@@ -125,6 +129,8 @@ def _preload(toolchain: str) -> Any:
 
 def _touch_memory(preloaded: Any) -> None:
     """Write, while nobody waits, to the memory that a device will write to: each page is copied at its first write."""
+    if preloaded is None:
+        return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         preloaded.touch_memory()
@@ -133,7 +139,7 @@ def _touch_memory(preloaded: Any) -> None:
 def _become_device(message: dict[str, Any], descriptors: list[int]) -> None:
     """Turn a fresh fork into a device. Ends by leaving the process; as a script would only if a verb asks for it."""
     from conformance.devices._serve import become_program, serve
-    from conformance.toolchains import Leave
+    from conformance.devices.protocol import Leave
 
     status = 70
     try:

@@ -14,8 +14,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from conformance.api.errors import HarnessError
 from conformance.devices._zygote import PINNED_ENVIRONMENT
-from conformance.errors import HarnessError
+from conformance.devices.protocol import ZygoteKind
 
 _START_SECONDS = 120.0
 #: How long a zygote gets to end what its devices have left.
@@ -23,12 +24,12 @@ _END_SECONDS = 5.0
 
 
 class Zygote:
-    """A zygote process of this pytest process, for devices of ``toolchain``.
+    """A zygote process of this pytest process.
 
     Starts at once, and is awaited at the first fork.
     """
 
-    def __init__(self, toolchain: str) -> None:
+    def __init__(self, kind: ZygoteKind) -> None:
         self.control, theirs = socket.socketpair()
         self._data = b""
         self._ready = False
@@ -46,7 +47,7 @@ class Zygote:
                 stdin=subprocess.DEVNULL,
                 env={**os.environ, **PINNED_ENVIRONMENT},
             )
-        self._send({"path": sys.path, "toolchain": toolchain})
+        self._send({"path": sys.path, "imports": list(kind.imports), "preload": kind.preload})
 
     def fork(self, message: dict[str, Any], descriptors: list[int]) -> int:
         """Ask for a child, which gets ``descriptors``; returns a ticket for it, without waiting for its process id.

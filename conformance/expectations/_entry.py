@@ -14,7 +14,7 @@ from typing import Any
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from conformance.verdict import Verdict
+from conformance.api.verdicts import Verdict
 
 #: How a reason begins that the harness wrote, because a person must say why.
 UNEXPLAINED = "TODO: say why."

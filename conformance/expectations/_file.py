@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 import jsonschema
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from conformance.availability import Availability
+from conformance._util.files import read_bounded
+from conformance.api.availability import Availability
+from conformance.api.fingerprint import DIGITS
+from conformance.api.verdicts import Verdict
 from conformance.expectations._entry import SHORT_ISSUE, Expectation
-from conformance.files import read_bounded
-from conformance.fingerprint import DIGITS
-from conformance.verdict import Verdict
 
 #: Bytes that a file of expectations may have.
 _LARGEST = 4 * 2**20

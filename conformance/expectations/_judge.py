@@ -7,10 +7,10 @@ import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from conformance.api.verdicts import Verdict
 from conformance.expectations._entry import Expectation, Subject, ending_text
 from conformance.expectations._file import did_you_mean
 from conformance.expectations._strictness import DEFAULT, Kind
-from conformance.verdict import Verdict
 
 _NOT_RUN = Verdict.LOST.value
 #: Verdicts that say nothing about an entry: whether the cell fails as recorded is not known.

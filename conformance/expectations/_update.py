@@ -9,10 +9,10 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from conformance.api.verdicts import Verdict
 from conformance.expectations._cover import cover
 from conformance.expectations._entry import UNEXPLAINED, Expectation, ending_text
 from conformance.expectations._judge import Expectations, Plan
-from conformance.verdict import Verdict
 
 Fields = dict[str, Any]
 

@@ -19,8 +19,8 @@ import torch
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from conformance.compare.values import decode, encode
 from conformance.operators import DTYPES
-from conformance.values import decode, encode
 
 _DATABASE = "torch.testing._internal.common_methods_invocations"
 #: Of the samples that an OpInfo makes, so many are looked at; those that are tried are spread over them.

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from conformance import features
-from conformance.comparison import assert_close, comparing
+from conformance.api.errors import ConformanceFailure, DeviceEnded, DeviceTimeout, SubjectError
+from conformance.api.verdicts import gist_of
+from conformance.compare.comparison import assert_close, comparing
+from conformance.compare.values import decode
 from conformance.devices import Device
-from conformance.errors import ConformanceFailure, DeviceEnded, DeviceTimeout, SubjectError
 from conformance.operators import CONTROL_SECONDS
 from conformance.operators.statistics import BUDGET, errors_of, within_budget
 from conformance.operators.table import Outcome, Tried, row_of
-from conformance.values import decode
-from conformance.verdict import gist
 
 #: A process serves so many samples, then a fresh one goes on: what lowered modules leave behind must not pile up.
 _BATCH = 200
@@ -38,7 +38,8 @@ class OperatorTrial:
     """The processes in which one backend's operators are tried. Close it at the end.
 
     ``control`` and ``subject`` make a device without the backend and one with it; ``seconds`` says how long a sample
-    may take now, and ``timed_out`` is told of each that took longer.
+    may take now, and ``timed_out`` is told of each that took longer; ``gist`` takes
+    away what a toolchain puts around an error.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class OperatorTrial:
         tolerances: Mapping[str, tuple[float, float]],
         seconds: Callable[[], float],
         timed_out: Callable[[], None],
+        gist: Callable[[str], str] = str,
     ) -> None:
         self._open_control = control
         self._open_subject = subject
@@ -61,6 +63,7 @@ class OperatorTrial:
         self._tolerances = tolerances
         self._seconds = seconds
         self._timed_out = timed_out
+        self._gist = gist
         self._control: Device | None = None
         self._subject: Device | None = None
         self._served = 0
@@ -124,7 +127,9 @@ class OperatorTrial:
             ran = self._ask_subject("run_program", "run", program=program, inputs=sample["inputs"])
             self._ask_subject("forget_program", "release", program=program)
         except SubjectError as error:
-            return Tried(self._raised(error, sample, dtype), f"{error.phase}: {error.type}: {gist(error.text)}")
+            return Tried(
+                self._raised(error, sample, dtype), f"{error.phase}: {error.type}: {gist_of(error.text, self._gist)}"
+            )
         except DeviceEnded as error:
             self._drop_subject()
             if isinstance(error, DeviceTimeout):

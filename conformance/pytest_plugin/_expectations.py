@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.catalogue import Description
+from conformance.discovery.describing import Description
 from conformance.expectations import (
     Expectation,
     Expectations,

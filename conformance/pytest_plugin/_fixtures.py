@@ -1,81 +1,88 @@
-"""What a clause can ask for. Each is a part of the cell's bench; in a control, of a bench without a backend."""
+"""What a clause can ask for. Each is a part of the cell's context; in a control, of one without a backend."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from conformance.bench import Bench, Record
-from conformance.catalogue import Description
-from conformance.goldens import GoldenSet
+from conformance.discovery.describing import Description
 from conformance.operators.trial import OperatorTrial
-from conformance.pytest_plugin._run import BENCH
-from conformance.toolchains.cell import CellDevice, PreparedCase
+from conformance.pytest_plugin._run import CONTEXT
+from conformance.run.cell_context import CellContext
+from conformance.run.result import Record
+from conformance.toolchains.client import CellDevice, PreparedCase
 
 
 @pytest.fixture
-def bench(request: pytest.FixtureRequest) -> Bench:
+def context(request: pytest.FixtureRequest) -> CellContext:
     """The devices of the cell, for a clause that needs more of them than a host and a target."""
-    current: Bench = request.node.stash[BENCH]
+    current: CellContext = request.node.stash[CONTEXT]
     return current
 
 
 @pytest.fixture
-def host(bench: Bench) -> CellDevice:
+def bench(context: CellContext) -> CellContext:
+    """What ``context`` was called before 0.2."""
+    return context
+
+
+@pytest.fixture
+def host(context: CellContext) -> CellDevice:
     """The process that lowers and saves, in the cell's host state."""
-    return bench.host
+    return context.host
 
 
 @pytest.fixture
-def target(bench: Bench) -> CellDevice:
+def target(context: CellContext) -> CellDevice:
     """The process that loads and runs, in the cell's target state."""
-    return bench.target
+    return context.target
 
 
 @pytest.fixture
-def native(bench: Bench) -> CellDevice:
+def native(context: CellContext) -> CellDevice:
     """A program without Python that loads and runs, in the cell's target state."""
-    return bench.native
+    return context.native
 
 
 @pytest.fixture
-def bare(bench: Bench) -> CellDevice:
+def bare(context: CellContext) -> CellDevice:
     """A process in which no backend is loaded."""
-    return bench.bare
+    return context.bare
 
 
 @pytest.fixture
-def case(bench: Bench) -> PreparedCase | None:
+def case(context: CellContext) -> PreparedCase | None:
     """The model of the cell, with its sample calls."""
-    return bench.case
+    return context.case
 
 
 @pytest.fixture
-def other_case(bench: Bench) -> Callable[[str], PreparedCase]:
+def other_case(context: CellContext) -> Callable[[str], PreparedCase]:
     """Any model of the corpus, by its name."""
-    return bench.other_case
+    return context.other_case
 
 
 @pytest.fixture
-def backend(bench: Bench) -> Description:
+def backend(context: CellContext) -> Description:
     """What is known of the backend under test: its name, declared features, states of availability."""
-    return bench.backend
+    return context.backend
 
 
 @pytest.fixture
-def goldens(bench: Bench) -> tuple[GoldenSet, ...]:
+def goldens(context: CellContext) -> tuple[Any, ...]:
     """Artifacts that the backend wrote in former times."""
-    return bench.goldens
+    return context.goldens
 
 
 @pytest.fixture
-def operators(bench: Bench) -> OperatorTrial:
+def operators(context: CellContext) -> OperatorTrial:
     """Where PyTorch's operators are tried on the backend."""
-    return bench.operators
+    return context.operators
 
 
 @pytest.fixture
-def record(bench: Bench) -> Record:
+def record(context: CellContext) -> Record:
     """Where a clause notes remarks, and its row of the behaviour table."""
-    return bench.record
+    return context.record

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from conformance.catalogue import Candidate, SelectionError
+from conformance._util.quiet import ignore_missing_numpy
+from conformance.api.errors import HarnessError
 from conformance.devices import ZygotePool
-from conformance.errors import HarnessError
+from conformance.discovery.describing import Candidate, SelectionError
+from conformance.discovery.selecting import candidates, library_sources
 from conformance.pytest_plugin._start import limits_of
-from conformance.quiet import ignore_missing_numpy
-from conformance.registry import Source
-from conformance.selection import candidates, library_sources
+from conformance.toolchains import Source
 
 
 def list_backends(config: pytest.Config) -> int:
     """Print every backend that can be chosen, and whether it can be used here. Returns the exit code."""
     ignore_missing_numpy()
-    from conformance.report.terminal import backends_text
+    from conformance.report.formats.terminal import backends_text
 
     pool = ZygotePool(limits_of(config))
     try:
@@ -42,9 +42,9 @@ def list_backends(config: pytest.Config) -> int:
 
 
 def _toolchain(candidate: Candidate) -> str:
-    if candidate.source.library:
-        return "torchscript"
-    return candidate.description.toolchain if candidate.description else "?"
+    if candidate.description is not None:
+        return candidate.description.toolchain
+    return candidate.source.toolchain or "?"
 
 
 def _distribution(source: Source) -> str:

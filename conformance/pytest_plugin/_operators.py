@@ -6,10 +6,11 @@ import difflib
 
 import pytest
 
+from conformance.api.errors import DeviceEnded, SubjectError
 from conformance.devices import Device, ZygotePool
 from conformance.devices._device import Ledger
-from conformance.errors import DeviceEnded, SubjectError
 from conformance.operators import CONTROL_SECONDS
+from conformance.toolchains import toolchain_named
 
 OPTION = "--conformance-operators"
 
@@ -53,7 +54,7 @@ def _unknown(name: str, known: list[str]) -> str:
 
 
 def _known_operators(pool: ZygotePool, toolchain: str) -> list[str]:
-    device = Device("control", lambda: pool.fork(toolchain, None, {}), Ledger())
+    device = Device("control", lambda: pool.fork(toolchain_named(toolchain).device("control"), None, {}), Ledger())
     try:
         return list(device.call("operators", seconds=CONTROL_SECONDS))
     except SubjectError as error:

@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 
 import conformance
-from conformance.catalogue import Description
+from conformance._util.privacy import without_paths
+from conformance.api.fingerprint import fingerprint
+from conformance.api.verdicts import Verdict
 from conformance.contract import Clause, clause_of, shipped_clauses
+from conformance.discovery.describing import Description
 from conformance.expectations import Expectations, ExpectationsFile, Plan
-from conformance.fingerprint import fingerprint
-from conformance.plan import Cell, cells_of
-from conformance.privacy import without_paths
 from conformance.pytest_plugin import EXIT_HARNESS_ERROR, EXIT_INCOMPLETE
 from conformance.pytest_plugin._expectations import conclude
 from conformance.pytest_plugin._run import CELL
 from conformance.report import ReportError, ReportFolder, RunFacts, Shelf, build_report, printable
 from conformance.report._escape import legible
-from conformance.report.terminal import summary_text
-from conformance.verdict import Verdict
+from conformance.report.formats.terminal import summary_text
+from conformance.run.plan import Cell, cells_of
 
 _LETTERS = {
     Verdict.PASS: (".", "passed", {"green": True}),
@@ -281,7 +281,7 @@ def _write_step_summary(reports: list[dict[str, Any]], problems: list[str]) -> N
     path = os.environ.get("GITHUB_STEP_SUMMARY")
     if not path:
         return
-    from conformance.report.markdown import markdown
+    from conformance.report.formats.markdown import markdown
 
     try:
         with open(path, "a", encoding="utf-8") as file:

@@ -10,17 +10,19 @@ from typing import Any
 
 import pytest
 
-from conformance.bench import PARTS, Bench, Result
-from conformance.contract import Clause, clause_of, suites_path
-from conformance.errors import ConformanceFailure
+from conformance.api.errors import ConformanceFailure
+from conformance.api.verdicts import NotApplicable, Verdict, row_fails
+from conformance.contract import Clause, clause_of, suite_folders
 from conformance.expectations import Expectations
-from conformance.plan import Cell, cells_of
-from conformance.reproducers import Desk
-from conformance.verdict import NotApplicable, Verdict, row_fails
-from conformance.workshop import Workshop
+from conformance.run.cell_context import PARTS, CellContext
+from conformance.run.plan import Cell, cells_of
+from conformance.run.result import Result
+from conformance.run.run_context import RunContext
+from conformance.run.running import run_cell
+from conformance.standalone.reproducers import ReproducerWriter
 
 CELL = pytest.StashKey[Cell]()
-BENCH = pytest.StashKey[Bench]()
+CONTEXT = pytest.StashKey[CellContext]()
 RESULT = pytest.StashKey[Result]()
 #: The reproducer of a failing cell, as a message for the process that writes the report.
 REPRODUCER = pytest.StashKey[dict[str, Any]]()
@@ -30,29 +32,30 @@ _SKIPPED = {Verdict.UNSUPPORTED, Verdict.NOT_APPLICABLE, Verdict.NOT_EXERCISED}
 
 
 class Runner:
-    """Turns clauses into items, one for each cell, and runs them on the workshop's devices."""
+    """Turns clauses into items, one for each cell, and runs them on its devices."""
 
     def __init__(
         self,
-        workshop: Workshop,
+        run: RunContext,
         expectations: Expectations,
-        desk: Desk,
+        writer: ReproducerWriter,
         *,
         operators: Sequence[str] = (),
         reruns: int = 0,
     ) -> None:
-        self._workshop = workshop
+        self._run = run
         self._operators = operators
         self._expectations = expectations
-        self._desk = desk
+        self._writer = writer
         self._reruns = reruns
-        self._suites = suites_path()
+        self._suites = {each.folder: each.toolchain for each in suite_folders()}
 
     def pytest_pycollect_makemodule(self, module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
         """Give the shipped suites the same short node ids wherever they are installed."""
-        if module_path.parent != self._suites:
+        toolchain = self._suites.get(module_path.parent)
+        if toolchain is None:
             return None
-        return pytest.Module.from_parent(parent, path=module_path, nodeid=f"suites/{module_path.name}")
+        return pytest.Module.from_parent(parent, path=module_path, nodeid=f"suites/{toolchain}/{module_path.name}")
 
     def pytest_pycollect_makeitem(self, obj: object) -> list[pytest.Item] | None:
         """Leave out the clauses that have no cell here: of another toolchain, or of operators that nobody asked for."""
@@ -60,7 +63,7 @@ class Runner:
         return None if clause is None or self._cells(clause) else []
 
     def _cells(self, clause: Clause) -> list[Cell]:
-        descriptions = self._workshop.descriptions.values()
+        descriptions = self._run.descriptions.values()
         return [cell for each in descriptions for cell in cells_of(clause, each, self._operators)]
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
@@ -91,10 +94,10 @@ class Runner:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Put the cell's bench where the fixtures find it."""
+        """Put the cell's context where the fixtures find it."""
         cell = item.stash.get(CELL, None)
         if cell is not None:
-            item.stash[BENCH] = Bench(self._workshop, cell, self._workshop.descriptions[cell.backend])
+            item.stash[CONTEXT] = CellContext(self._run, cell, self._run.descriptions[cell.backend])
         return (yield)
 
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
@@ -104,12 +107,13 @@ class Runner:
             return None
         names = pyfuncitem._fixtureinfo.argnames
 
-        def arguments(bench: Bench) -> dict[str, Any]:
-            return {name: bench.part(name) if name in PARTS else pyfuncitem.funcargs[name] for name in names}
+        def arguments(context: CellContext) -> dict[str, Any]:
+            return {name: context.part(name) if name in PARTS else pyfuncitem.funcargs[name] for name in names}
 
         clause = _in_our_words(pyfuncitem.obj)
-        result = self._workshop.run(pyfuncitem.stash[BENCH], clause, arguments, reruns=self._reruns)
-        message = self._desk.order(result, pyfuncitem.obj, names)
+        context = pyfuncitem.stash[CONTEXT]
+        result = run_cell(self._run, context, clause, arguments, reruns=self._reruns)
+        message = self._writer.write(result, pyfuncitem.obj, names)
         if message is not None:
             pyfuncitem.stash[REPRODUCER] = message
         # The evidence holds artifacts, and the item lives as long as the session.
@@ -132,7 +136,7 @@ class Runner:
 
     def pytest_unconfigure(self) -> None:
         """End the zygote and what it forked."""
-        self._workshop.close()
+        self._run.close()
 
 
 def _in_our_words(clause: Callable[..., None]) -> Callable[..., None]:

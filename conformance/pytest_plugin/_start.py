@@ -14,20 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from conformance.catalogue import Candidate, Description, SelectionError
-from conformance.contract import Level, levels_of, suites_path
+from conformance._util.quiet import NUMPY_IS_MISSING, ignore_missing_numpy
+from conformance._util.seeds import seed_of
+from conformance.api.errors import HarnessError
+from conformance.contract import Level, levels_of, suite_folders
 from conformance.devices import Limits, Pool, ZygotePool
-from conformance.devices._remote import RemotePool
-from conformance.errors import HarnessError
+from conformance.discovery.describing import Candidate, Description, SelectionError
+from conformance.discovery.selecting import select
 from conformance.expectations import Expectations, ExpectationsFile
 from conformance.pytest_plugin._expectations import expectations_of, file_to_update
-from conformance.quiet import NUMPY_IS_MISSING, ignore_missing_numpy
-from conformance.seeds import seed_of
-from conformance.selection import select
-from conformance.targets import described_target
 
 if TYPE_CHECKING:
-    from conformance.workshop import Workshop
+    from conformance.run.run_context import RunContext
+    from conformance.targets import Target
 
 _GIB = 2**30
 #: Seconds of a step, or GiB of a process: more than any has, and no more than the system calls can be given.
@@ -41,15 +40,15 @@ def start(config: pytest.Config) -> None:
 
     config.addinivalue_line("filterwarnings", f"ignore:{NUMPY_IS_MISSING}:UserWarning")
     pool = ZygotePool(limits_of(config))
-    targets = _targets(config, pool)
+    native, target = _target(config, pool)
     worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
     if worker_input is not None:
         message = worker_input["conformance"]
         config.args[:] = message["args"] or config.args
         descriptions = [Description.from_message(each) for each in message["descriptions"]]
-        _expect(targets, descriptions)
-        workshop = _workshop(config, pool, message["seed"], descriptions, targets, _goldens(config))
-        _register_runner(config, workshop, expectations_of(config, descriptions), message["operators"])
+        target.expect(descriptions)
+        run = _run_context(config, pool, message["seed"], descriptions, native, target, _goldens(config))
+        _register_runner(config, run, expectations_of(config, descriptions), message["operators"])
         return
     seed = _seed(config)
     most = _reproducers(config)
@@ -68,16 +67,18 @@ def start(config: pytest.Config) -> None:
         _check_level(config, descriptions)
         expectations = expectations_of(config, descriptions)
         file = file_to_update(config, descriptions)
-        _expect(targets, descriptions, connect=True)
+        target.expect(descriptions)
+        _connect(target)
         operators = _operators(config, pool, descriptions)
         _choose_suites(config)
         if not config.option.collectonly:  # where nothing runs there is nothing to report
-            target = described_target(config.option.conformance_target, targets[1])
-            _register_reporter(config, seed, descriptions, expectations, file, most, operators, target)
+            _register_reporter(config, seed, descriptions, expectations, file, most, operators, target.described())
     except pytest.UsageError:
         pool.close()
         raise
-    _register_runner(config, _workshop(config, pool, seed, descriptions, targets, goldens), expectations, operators)
+    _register_runner(
+        config, _run_context(config, pool, seed, descriptions, native, target, goldens), expectations, operators
+    )
 
 
 def _register_markers(config: pytest.Config) -> None:
@@ -120,46 +121,44 @@ def _goldens(config: pytest.Config) -> Path | None:
     """The folder of golden sets, read once so that a damaged set is said before anything runs."""
     if not config.option.conformance_goldens:
         return None
-    from conformance.goldens import GoldensError, read_goldens
+    from conformance.api.errors import GoldensError
+    from conformance.extensions import resolve
+    from conformance.toolchains import toolchains
 
     folder = Path(config.option.conformance_goldens)
     try:
-        read_goldens(folder)
+        for reference in filter(None, (each.goldens for each in toolchains())):
+            resolve(reference).read_goldens(folder)
     except GoldensError as error:
         raise pytest.UsageError(f"--conformance-goldens: {error}") from error
     return folder
 
 
-def _targets(config: pytest.Config, pool: ZygotePool) -> tuple[Pool, Pool]:
-    """Where targets without Python come from, and where those come from that the options ask for."""
-    from conformance.devices._native import NativePool
-    from conformance.targets import TargetError, target_pool
+def _target(config: pytest.Config, pool: ZygotePool) -> tuple[Pool, Target]:
+    """Where devices without Python come from, and the target that the options ask for."""
+    from conformance.targets import TargetError, open_target
+    from conformance.targets.native import NativePool
 
     native = NativePool(pool, lambda: _announce_compiling(config))
     try:
-        chosen = target_pool(config.option.conformance_target, pool, native)
+        target = open_target(config.option.conformance_target, pool, native)
     except TargetError as error:
         raise pytest.UsageError(str(error)) from error
-    if isinstance(chosen, RemotePool):
-        if chosen.kind == "socket" and getattr(config.option, "dist", "no") != "no":
-            raise pytest.UsageError(
-                "--conformance-target: a socket server serves one connection, and each worker of pytest-xdist makes "
-                "one; run without -n"
-            )
-        config.add_cleanup(chosen.close)
-    return native, chosen
+    if not target.one_for_each_worker and getattr(config.option, "dist", "no") != "no":
+        raise pytest.UsageError(
+            "--conformance-target: a socket server serves one connection, and each worker of pytest-xdist makes "
+            "one; run without -n"
+        )
+    config.add_cleanup(target.close)
+    return native, target
 
 
-def _expect(targets: tuple[Pool, Pool], descriptions: list[Description], *, connect: bool = False) -> None:
-    """Tell targets elsewhere what they are for. UsageError, before anything runs, where they lack something."""
-    _, chosen = targets
-    if isinstance(chosen, RemotePool):
-        chosen.expect(descriptions)
-        if connect:
-            try:
-                chosen.connect()
-            except HarnessError as error:
-                raise pytest.UsageError(f"--conformance-target: {error}") from error
+def _connect(target: Target) -> None:
+    """Raises UsageError, before anything runs, where the target lacks something."""
+    try:
+        target.connect()
+    except HarnessError as error:
+        raise pytest.UsageError(f"--conformance-target: {error}") from error
 
 
 def _announce_compiling(config: pytest.Config) -> None:
@@ -218,25 +217,25 @@ def _operators(config: pytest.Config, pool: ZygotePool, descriptions: list[Descr
 def _choose_suites(config: pytest.Config) -> None:
     """Collect the shipped suites when no path was given."""
     if config.args_source is not config.ArgsSource.ARGS:
-        config.args[:] = [str(suites_path())]
+        config.args[:] = [str(each.folder) for each in suite_folders()]
 
 
-def _workshop(
+def _run_context(
     config: pytest.Config,
     pool: ZygotePool,
     seed: int,
     descriptions: list[Description],
-    targets: tuple[Pool, Pool],
+    native: Pool,
+    target: Target,
     goldens: Path | None,
-) -> Workshop:
-    from conformance.workshop import Workshop
+) -> RunContext:
+    from conformance.run.run_context import RunContext
 
-    native, chosen = targets
-    return Workshop(
+    return RunContext(
         pool,
         seed,
         {each.source.name: each for each in descriptions},
-        targets=chosen,
+        targets=target.pool,
         native=native,
         goldens=goldens,
         samples=config.option.conformance_operator_samples,
@@ -244,15 +243,15 @@ def _workshop(
 
 
 def _register_runner(
-    config: pytest.Config, workshop: Workshop, expectations: Expectations, operators: Sequence[str]
+    config: pytest.Config, run: RunContext, expectations: Expectations, operators: Sequence[str]
 ) -> None:
     from conformance.pytest_plugin import _fixtures
     from conformance.pytest_plugin._run import Runner
-    from conformance.reproducers import Desk
+    from conformance.standalone.reproducers import ReproducerWriter
 
     config.pluginmanager.register(_fixtures, "conformance-fixtures")
-    desk = Desk(workshop, _reproducers(config))
-    runner = Runner(workshop, expectations, desk, operators=operators, reruns=config.option.conformance_reruns)
+    writer = ReproducerWriter(run, _reproducers(config))
+    runner = Runner(run, expectations, writer, operators=operators, reruns=config.option.conformance_reruns)
     config.pluginmanager.register(runner, "conformance-runner")
 
 

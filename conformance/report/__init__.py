@@ -5,7 +5,7 @@ Everything that a person sees of a report is derived from the one JSON document.
 
 from __future__ import annotations
 
-from conformance.files import write_atomically
+from conformance._util.files import write_atomically
 from conformance.report._build import RunFacts, assemble, build_report
 from conformance.report._escape import printable
 from conformance.report._json import ReportError

@@ -10,14 +10,14 @@ from importlib import metadata
 from typing import Any
 
 import conformance
-from conformance.catalogue import Description
+from conformance.api.verdicts import Verdict
 from conformance.contract import CONTRACT_VERSION, Clause, Level, contract_digest
+from conformance.contract.score import remembered_score
+from conformance.discovery.describing import Description
 from conformance.operators.table import table_of
-from conformance.plan import Cell, digest_of_ids
 from conformance.report._certification import certification
 from conformance.report._store import FORMAT
-from conformance.score import remembered_score
-from conformance.verdict import Verdict
+from conformance.run.plan import Cell, digest_of_ids
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from conformance.availability import Availability
+from conformance.api.availability import Availability
+from conformance.api.verdicts import Verdict, row_fails
 from conformance.contract import Level
-from conformance.verdict import Verdict, row_fails
 
 _LADDER = (Level.CORE, Level.MOBILE, Level.COMPLETE)
 #: What a cell may have come to without standing in the way of a certificate.

@@ -10,8 +10,8 @@ import shlex
 import urllib.parse
 from typing import Any
 
+from conformance.api.verdicts import Verdict
 from conformance.report._rows import Row
-from conformance.verdict import Verdict
 
 #: A relative path whose parts begin with a letter, a digit or _: none is "..", a scheme, an option or the root.
 _RELATIVE_PATH = re.compile(r"[A-Za-z0-9_][\w.\[\]+=,@-]*(?:/[A-Za-z0-9_][\w.\[\]+=,@-]*)*", re.ASCII)

@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from conformance.api.verdicts import Verdict
 from conformance.report import _rows
 from conformance.report._details import Attempt, Reproducer, attempts_of, plain, reproducer_of
 from conformance.report._rows import Row
-from conformance.verdict import Verdict
 
 LETTERS = {
     Verdict.PASS: "P",

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from conformance.files import read_bounded
+from conformance._util.files import read_bounded
 
 #: No report of a real run comes near any of these. A cell takes 25 values and 600 bytes, one that failed 10 KB at most.
 #: The number of values bounds the memory: an empty object takes two bytes of a file, and 64 of memory.

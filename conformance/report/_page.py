@@ -11,11 +11,11 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from conformance.availability import is_as_expected
+from conformance.api.availability import is_as_expected
+from conformance.api.verdicts import Verdict
 from conformance.report import _rows
 from conformance.report._escape import legible
 from conformance.report._grid import LETTERS
-from conformance.verdict import Verdict
 
 _TONES = {
     Verdict.PASS: "good",

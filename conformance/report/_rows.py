@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from conformance.verdict import Verdict, row_fails
+from conformance.api.verdicts import Verdict, row_fails
 
 #: A row of a report, as its JSON has it.
 Row = dict[str, Any]

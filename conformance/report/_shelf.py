@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from conformance.files import write_atomically
+from conformance._util.files import write_atomically
 from conformance.report._json import ReportError
 from conformance.report._rows import failure_group
 

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import jsonschema
 
-from conformance.files import write_atomically
+from conformance._util.files import write_atomically
 from conformance.report._json import ReportError, parse, read_bytes
 
 FORMAT = "torch-conformance-report/1"
@@ -98,10 +98,10 @@ class ReportFolder:
 
     def open(self) -> None:
         """Begin anew: without the cells of an earlier run, and without its report, which would pass for this one's."""
-        from conformance.report.faces import FACES
+        from conformance.report.formats import formats
 
         with _explained(self.path):
-            for name in ("report.json", *(face.file for face in FACES.values())):
+            for name in ("report.json", *(each.file for each in formats().values())):
                 (self.path / name).unlink(missing_ok=True)
             self._cells = (self.path / "cells.jsonl").open("w", encoding="utf-8")
 
@@ -114,7 +114,7 @@ class ReportFolder:
 
     def finish(self, report: dict[str, Any]) -> Path:
         """Validate and write the report and its faces; the path of its file."""
-        from conformance.report.faces import FACES
+        from conformance.report.formats import formats
 
         if self._cells is not None:
             self._cells.close()
@@ -122,8 +122,8 @@ class ReportFolder:
         path = self.path / "report.json"
         with _explained(self.path):
             write_atomically(path, _text_of(report))
-            for face in FACES.values():
-                write_atomically(self.path / face.file, face.render(report))
+            for each in formats().values():
+                write_atomically(self.path / each.file, each.render(report))
         return path
 
 

@@ -7,13 +7,13 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from conformance.api.verdicts import Verdict
 from conformance.contract import Level
 from conformance.report._build import assemble
 from conformance.report._json import ReportError
 from conformance.report._store import rows_by_id
-from conformance.report.compare import circumstances
+from conformance.report.compare.changes import circumstances
 from conformance.report.operators import joined
-from conformance.verdict import Verdict
 
 #: What may differ between the machines of one run.
 _MACHINES_OWN = ("platform", "python")

@@ -9,18 +9,18 @@ import urllib.parse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from conformance.api.verdicts import Verdict
 from conformance.contract import Level
 from conformance.report import _rows
 from conformance.report._escape import escape_markdown
 from conformance.report._json import ReportError
 from conformance.report._page import render
 from conformance.report._store import read_report
-from conformance.report.faces import FACES
-from conformance.report.markdown import markdown_table
-from conformance.verdict import Verdict
+from conformance.report.formats import formats
+from conformance.report.formats.markdown import markdown_table
 
 REPORT = "report.json"
-_PAGE = FACES["html"].file
+_PAGE = formats()["html"].file
 
 
 @dataclasses.dataclass(frozen=True)

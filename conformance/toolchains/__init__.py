@@ -1,58 +1,133 @@
-"""Lower, save, load and run, once for each PyTorch stack that a backend can plug into.
+"""The PyTorch stacks that backends plug into, and the only place where one is looked up by its name.
 
-The part of a toolchain that runs inside a device is a *session*: it answers verbs. What the subject (the backend, or
-PyTorch on its behalf) raises is told apart from what the harness gets wrong by where it happens: calls into the
-subject stand in a ``with Subject():`` block.
+A toolchain is a :class:`Toolchain`, given by an extension. The harness's own are folders of this room, each a plug-in
+like anybody's: nothing outside of a folder knows its name.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
-from types import TracebackType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-#: Toolchain name → the module whose ``open_session`` makes its session.
-TOOLCHAINS = {
-    "discovery": "conformance.toolchains.discovery",
-    "dynamo": "conformance.toolchains.dynamo",
-    "torchscript": "conformance.toolchains.torchscript",
-}
+from conformance.api.backend import Backend
+from conformance.extensions import ExtensionError, given, resolve
+from conformance.toolchains._toolchain import NativeProgram, StandIn, Toolchain
+from conformance.toolchains.source import PluginError, Source, installed_sources
 
-#: The environment variable that names the modules which a device must lack, with commas between them.
-WITHOUT_MODULES = "CONFORMANCE_WITHOUT_MODULES"
+if TYPE_CHECKING:
+    from conformance.api.case import Case
 
-
-class Session(Protocol):
-    """What answers verbs inside a device."""
-
-    def call(self, verb: str, arguments: dict[str, Any]) -> Any: ...
-
-
-class Subject:
-    """A block in which what is under test is at work: an exception that leaves it is the subject's."""
-
-    class Raised(Exception):
-        """Carries the exception of the subject to the edge of the device."""
-
-        def __init__(self, original: BaseException) -> None:
-            super().__init__(original)  # and not its text, which may raise
-            self.original = original
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is not None and not isinstance(error, Subject.Raised):
-            raise Subject.Raised(error) from error
+__all__ = [
+    "NativeProgram",
+    "PluginError",
+    "Source",
+    "StandIn",
+    "Toolchain",
+    "UnknownToolchainError",
+    "case_named",
+    "corpus",
+    "default_toolchain",
+    "import_cases",
+    "installed_sources",
+    "load_backend",
+    "toolchain_named",
+    "toolchains",
+]
 
 
-class Leave(BaseException):
-    """Raised by a verb that ends its process in the ordinary way."""
+class UnknownToolchainError(LookupError):
+    """No installed extension gives a toolchain of that name; the text lists those that there are."""
 
 
-def open_session(toolchain: str, subject: dict[str, Any] | None) -> Session:
-    """A session of ``toolchain`` for a backend that :mod:`conformance.registry` found; None for the control."""
-    session: Session = importlib.import_module(TOOLCHAINS[toolchain]).open_session(subject)
-    return session
+@functools.cache
+def toolchains() -> tuple[Toolchain, ...]:
+    """Every toolchain, in the order of the extensions that give them. Raises ExtensionError where two have one name."""
+    found: dict[str, Toolchain] = {}
+    for each in given("conformance_toolchains", Toolchain):
+        if each.name in found:
+            raise ExtensionError(f"two extensions give a toolchain named {each.name!r}; uninstall one of them")
+        found[each.name] = each
+    return tuple(found.values())
+
+
+def toolchain_named(name: str) -> Toolchain:
+    """The toolchain of that name. Raises UnknownToolchainError."""
+    for each in toolchains():
+        if each.name == name:
+            return each
+    known = ", ".join(each.name for each in toolchains())
+    raise UnknownToolchainError(f"there is no toolchain {name!r}; installed here: {known}")
+
+
+def default_toolchain() -> Toolchain:
+    """The one that is meant where nothing says which."""
+    return next(each for each in toolchains() if each.is_default)
+
+
+@functools.cache
+def import_cases(toolchain: str) -> None:
+    """Import every module of a toolchain's cases, as the zygotes of its devices do. Imports torch.
+
+    Raises ExtensionError for a module that cannot be imported.
+    """
+    for module in toolchain_named(toolchain).case_modules:
+        try:
+            importlib.import_module(module)
+        except Exception as error:
+            raise ExtensionError(
+                f"the cases {module} of the toolchain {toolchain} cannot be imported: {type(error).__name__}: {error}"
+            ) from error
+
+
+def corpus(toolchain: str) -> tuple[Case, ...]:
+    """What clauses of a toolchain about every case are tried on, in the order of registration: from one addition up to
+    small networks. What extensions add is tried by the clauses that name it: the contract is the same everywhere."""
+    from conformance.api.case import registered_cases
+
+    import_cases(toolchain)
+    own = toolchain_named(toolchain).cases
+    return tuple(
+        case
+        for case in registered_cases()
+        if case.toolchain == toolchain and case.everywhere and case.module_class.__module__ in own
+    )
+
+
+def case_named(name: str, toolchain: str) -> Case:
+    """A case of a toolchain's corpus, or of those that extensions add. KeyError with the known names for another."""
+    from conformance.api import case
+
+    import_cases(toolchain)
+    return case.case_named(name, toolchain)
+
+
+def load_backend(subject: dict[str, Any]) -> Backend:
+    """The backend of a source, as ``dataclasses.asdict`` gives it. Imports the author's module.
+
+    Raises PluginError for what is no backend, and whatever importing the author's module raises. The attributes of the
+    class are not looked at: :func:`conformance.discovery.checking.check` does that, once a run.
+    """
+    name = subject["registered"] or subject["name"]
+    if subject["library"]:
+        backend = toolchain_named(subject["toolchain"]).from_library(subject["library"])
+    elif subject["value"]:
+        backend = _instantiate(subject["value"])
+    else:
+        backend = toolchain_named(subject["toolchain"]).named(name)
+    if not backend.name:
+        backend.name = name
+    if subject["options"] is not None:
+        toolchain_named(backend.toolchain).configure(backend, subject["options"])
+    return backend
+
+
+def _instantiate(value: str) -> Backend:
+    target = resolve(value)
+    backend = target() if isinstance(target, type) else target
+    if not isinstance(backend, Backend):
+        classes = " or ".join(f"conformance.{each.backend_class.__name__}" for each in toolchains())
+        raise PluginError(
+            f"{value} is {type(backend).__name__}, not a conformance.Backend: let the class derive from {classes}"
+        )
+    return backend

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from conformance.values import encode
+from conformance.compare.values import encode
 
 #: Seconds after which a thread that runs Python gives way, in place of five milliseconds.
 _TURN = 1e-6

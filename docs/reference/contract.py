@@ -7,7 +7,7 @@ import re
 import textwrap
 
 from conformance.contract import CONTRACT_VERSION, Clause, Level, shipped_clauses, suite_function
-from conformance.evidence import shipped_evidence
+from conformance.contract.evidence import shipped_evidence
 from reference.words import code, prose, table
 
 _ISSUE = re.compile(r"\b([\w.-]+/[\w.-]+)#(\d+)\b")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from conformance.features import known_features
+from conformance.api.features import known_features
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

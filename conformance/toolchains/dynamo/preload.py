@@ -9,13 +9,7 @@ import torch._dynamo
 import torch.export
 import torch.profiler
 
-import conformance.toolchains.dynamo._artifacts
-import conformance.toolchains.dynamo._inspect
-import conformance.toolchains.dynamo._lower
-import conformance.toolchains.dynamo._modes
-import conformance.toolchains.dynamo._operators
-import conformance.toolchains.dynamo._runtime
-import conformance.toolchains.dynamo._train  # noqa: F401  (the verbs)
+import conformance.toolchains.dynamo.verbs  # noqa: F401
 
 
 def warm_up() -> None:

@@ -8,8 +8,8 @@ import torch
 import torch.jit.mobile
 import torch.utils.bundled_inputs
 
-import conformance.toolchains.torchscript  # noqa: F401  (the verbs)
-from conformance.cases import case_named, corpus
+import conformance.toolchains.torchscript.verbs  # noqa: F401
+from conformance.api.case import case_named, registered_cases
 
 
 def warm_up() -> None:
@@ -22,9 +22,11 @@ def warm_up() -> None:
     for _ in range(2):
         unit.look_up({"key": 1})
     with torch.device("meta"):
-        for case in corpus("torchscript"):
+        for case in registered_cases():
+            if case.toolchain != "torchscript" or not case.everywhere:
+                continue
             torch.jit.script(case.module_class().eval())
-        plain = torch.jit.script(case_named("add").module_class().eval())
+        plain = torch.jit.script(case_named("add", "torchscript").module_class().eval())
         torch.jit.load(io.BytesIO(plain.save_to_buffer()))
         torch.jit.mobile._load_for_lite_interpreter(io.BytesIO(plain._save_to_buffer_for_lite_interpreter()))
 
@@ -32,4 +34,4 @@ def warm_up() -> None:
 def touch_memory() -> None:
     """Do once what a device will do first."""
     with torch.device("meta"):
-        torch.jit.script(case_named("submodules").module_class().eval())
+        torch.jit.script(case_named("submodules", "torchscript").module_class().eval())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from conformance import Environment, Features, TorchScriptBackend, features
 
 if TYPE_CHECKING:
-    from conformance.backend import LoweredCase
+    from conformance.api.backend import LoweredCase
 
 
 class ReferenceBackend(TorchScriptBackend):

@@ -10,7 +10,7 @@ from torch_conformance_saboteurs.build import build
 from torch_conformance_saboteurs.control import PythonBackend
 
 if TYPE_CHECKING:
-    from conformance.backend import LoweredCase
+    from conformance.api.backend import LoweredCase
 
 
 class PythonControl(TorchScriptBackend):

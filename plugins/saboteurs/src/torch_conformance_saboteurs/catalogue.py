@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.saboteur import Saboteur
+from conformance.api.saboteur import Saboteur
 from torch_conformance_saboteurs import (
     dynamo_availability,
     dynamo_guards,

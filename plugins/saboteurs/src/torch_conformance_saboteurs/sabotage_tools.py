@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from conformance import backend as authors
-from conformance.saboteur import Saboteur
+from conformance.api import backend as authors
+from conformance.api.saboteur import Saboteur
 from torch_conformance_saboteurs.control import Handle, PythonBackend, Record
 from torch_conformance_saboteurs.graphs import nodes_of
 
@@ -32,7 +32,8 @@ class Listing:
     ) -> Callable[[Backend], Backend]:
         """List the decorated backend; its sabotage is the docstring of the class, or of its implementation's.
 
-        The other arguments are those of :class:`conformance.saboteur.Saboteur`. Raises ValueError without a docstring.
+        The other arguments are those of :class:`conformance.api.saboteur.Saboteur`.
+        Raises ValueError without a docstring.
         """
 
         def add(backend: Backend) -> Backend:

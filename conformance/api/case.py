@@ -1,0 +1,114 @@
+"""What a case is, and the table of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import torch
+
+from conformance.api.features import Feature
+from conformance.api.maker import Maker
+
+#: Method name → the argument tuples that it is called with.
+Samples = dict[str, list[tuple[Any, ...]]]
+
+ModuleType = TypeVar("ModuleType", bound=type[torch.nn.Module])
+
+#: Two samples or more for each method: a backend that memorises its first result is seen by the second.
+_LEAST_SAMPLES = 2
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a method: its arguments, and what eager PyTorch returned for them.
+
+    ``effects`` is what else the call did in eager PyTorch, for the toolchains that compare that.
+    """
+
+    method: str
+    inputs: tuple[Any, ...]
+    expected: Any
+    effects: Any = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Case:
+    """A model of a toolchain, with its methods, sample inputs, and the features that it needs."""
+
+    toolchain: str
+    name: str
+    features: frozenset[Feature]
+    module_class: type[torch.nn.Module]
+    samples: Callable[[Maker], Samples]
+    methods: tuple[str, ...]
+    #: Whether clauses about every case try it; one that is large is tried only by the clauses that name it.
+    everywhere: bool = True
+    #: Those of the features of which the model has so little that a backend may take it without them: it may be refused
+    #: for their sake, and need not be.
+    touches: frozenset[Feature] = frozenset()
+
+    def own_seed(self, seed: int) -> int:
+        """What PyTorch's generator starts from when the case is built with ``seed``."""
+        return (seed * 1_000_003 + zlib.crc32(self.name.encode())) % 2**31
+
+    def build(self, seed: int) -> tuple[torch.nn.Module, Samples]:
+        """A fresh module in evaluation mode, and its inputs. The same seed gives the same; global state is kept."""
+        own_seed = self.own_seed(seed)
+        # Not fork_rng and manual_seed: they format a stack for each kind of device, 3 ms in all.
+        state = torch.get_rng_state()
+        try:
+            torch.default_generator.manual_seed(own_seed)
+            module = self.module_class().eval()
+            samples = self.samples(Maker(own_seed))
+        finally:
+            torch.set_rng_state(state)
+        missing = [method for method in self.methods if len(samples.get(method, ())) < _LEAST_SAMPLES]
+        if missing:
+            raise ValueError(f"case {self.name!r} has fewer than {_LEAST_SAMPLES} samples for {missing}")
+        return module, samples
+
+
+_CORPUS: dict[tuple[str, str], Case] = {}
+
+
+def register_case(
+    name: str,
+    *features: Feature,
+    toolchain: str,
+    samples: Callable[[Maker], Samples],
+    methods: tuple[str, ...] = ("forward",),
+    everywhere: bool = True,
+    touches: tuple[Feature, ...] = (),
+) -> Callable[[ModuleType], ModuleType]:
+    """Register the decorated module class as a toolchain's case ``name``. Raises ValueError when the name is taken.
+
+    ``touches`` are features that it needs as well, as far as a backend that lacks them refuses it.
+    """
+
+    def register(module_class: ModuleType) -> ModuleType:
+        taken = _CORPUS.get((toolchain, name))
+        if taken is not None:
+            raise ValueError(f"case {name!r} is registered twice: {taken.module_class} and {module_class}")
+        touched = frozenset(touches)
+        needed = frozenset(features) | touched
+        _CORPUS[toolchain, name] = Case(toolchain, name, needed, module_class, samples, methods, everywhere, touched)
+        return module_class
+
+    return register
+
+
+def registered_cases() -> tuple[Case, ...]:
+    """Every case of the modules that are imported here, in the order of registration."""
+    return tuple(_CORPUS.values())
+
+
+def case_named(name: str, toolchain: str) -> Case:
+    """The case of that name; KeyError with the known names when there is none."""
+    try:
+        return _CORPUS[toolchain, name]
+    except KeyError:
+        known = ", ".join(case.name for case in _CORPUS.values() if case.toolchain == toolchain)
+        raise KeyError(f"no case {name!r}; the corpus of {toolchain} has {known}") from None

@@ -1,0 +1,129 @@
+"""What a clause is: one numbered, sourced statement of the contract.
+
+It is one function in a suite; its docstring is the statement, and :func:`clause` attaches the rest.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from conformance.api.availability import Availability
+from conformance.api.features import Feature
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Level(enum.Enum):
+    """What a certificate can claim: each level includes those before it. REPORTED clauses are never graded."""
+
+    CORE = "core"
+    MOBILE = "mobile"
+    COMPLETE = "complete"
+    REPORTED = "reported"
+
+    def includes(self, other: Level) -> bool:
+        """True when a backend of this level owes a clause of the other."""
+        order = (Level.CORE, Level.MOBILE, Level.COMPLETE)
+        return other in order and order.index(other) <= order.index(self)
+
+
+class Control(enum.Enum):
+    """What PyTorch without a backend can say about a clause."""
+
+    SAME_CELL = "same cell"
+    #: As SAME_CELL, and then with each of those that stand in for a backend in its toolchain, such as AOT Autograd with
+    #: nothing behind it.
+    STAND_INS = "same cell, then stand-ins"
+    #: As releases before 0.2 call it.
+    AOT = STAND_INS
+    #: The clause speaks of the delegate itself, of which plain PyTorch has none: a failure is the backend's.
+    NONE = "none"
+
+
+class SpeaksOf(enum.Enum):
+    """Which cells a clause has."""
+
+    #: Those of its cases; where a case needs a feature that the backend declares missing, the cell is UNSUPPORTED.
+    SUPPORTED = "supported"
+    #: Those of just the cases that need such a feature.
+    UNSUPPORTED = "unsupported"
+    #: One for each of PyTorch's operators that a run asks for, and none for a case.
+    OPERATORS = "operators"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Clause:
+    """A statement of the contract.
+
+    ``cases`` are the names of the cases that the clause is tried on (empty: every case of the corpus); ``hosts`` and
+    ``targets`` the states of availability that it speaks of (no targets: only the host takes part). ``toolchain`` is
+    empty, and ``runtimes`` too, where its function does not say: :func:`conformance.contract.clause_of` knows.
+    """
+
+    id: str
+    statement: str
+    source: str
+    level: Level
+    toolchain: str
+    suite: str
+    function: str
+    cases: tuple[str, ...]
+    runtimes: tuple[str, ...]
+    hosts: tuple[Availability, ...]
+    targets: tuple[Availability, ...]
+    control: Control
+    speaks_of: SpeaksOf
+    #: What the backend must be able to do for the clause to say anything, beside what each case needs.
+    needs: frozenset[Feature] = frozenset()
+
+
+def clause(
+    id: str,
+    *,
+    source: str,
+    level: Level,
+    toolchain: str = "",
+    cases: Iterable[str] = ("add",),
+    runtimes: Iterable[str] | None = None,
+    hosts: Iterable[Availability] = (Availability.FULL,),
+    targets: Iterable[Availability] = (),
+    control: Control = Control.SAME_CELL,
+    speaks_of: SpeaksOf | str = SpeaksOf.SUPPORTED,
+    needs: Iterable[Feature] = (),
+) -> Callable[[Function], Function]:
+    """Declare the decorated function to be the clause ``id``; its docstring is the statement.
+
+    A function that takes ``target`` or ``native`` and names no ``targets`` is tried with an available one; one that
+    names no ``runtimes`` by the toolchain's ordinary one; one that names no ``toolchain`` belongs to that of its
+    folder.
+    Raises ValueError when the function has no docstring.
+    """
+
+    def attach(function: Function) -> Function:
+        statement = inspect.cleandoc(function.__doc__ or "")
+        if not statement:
+            raise ValueError(f"clause {id!r}: its function {function.__name__} needs a docstring, the statement")
+        takes_target = not {"target", "native"}.isdisjoint(inspect.signature(function).parameters)
+        function.__clause__ = Clause(  # type: ignore[attr-defined]
+            id=id,
+            statement=statement,
+            source=source,
+            level=level,
+            toolchain=toolchain,
+            suite=function.__module__.rpartition(".")[2].removeprefix("test_"),
+            function=function.__name__,
+            cases=tuple(cases),
+            runtimes=() if runtimes is None else tuple(runtimes),
+            hosts=tuple(hosts),
+            targets=tuple(targets) or ((Availability.FULL,) if takes_target else ()),
+            control=control,
+            speaks_of=SpeaksOf(speaks_of),
+            needs=frozenset(needs),
+        )
+        return function
+
+    return attach

@@ -1,0 +1,145 @@
+"""What a report says, held against its own cells, and its cells against the contract that is installed here."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from conformance.api.availability import Availability
+from conformance.api.clause import SpeaksOf
+from conformance.api.verdicts import Verdict
+from conformance.contract import CONTRACT_VERSION, Clause, Level, contract_digest, shipped_clauses
+from conformance.discovery.describing import Description
+from conformance.report._build import assemble
+from conformance.report._certification import certification
+from conformance.report._json import ReportError
+from conformance.report._store import rows_by_id
+from conformance.run.plan import Cell, cells_of
+from conformance.toolchains import Source
+
+#: The fields that the cells decide.
+_DERIVED = ("run", "plan", "availability", "summary", "certification")
+_SHOWN = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Shortfall:
+    """What keeps a report from a level, a sentence each; and what could not be checked here."""
+
+    reasons: tuple[str, ...]
+    unchecked: tuple[str, ...]
+
+
+def expect_consistent(report: Mapping[str, Any], where: str) -> None:
+    """Raise ReportError, with the field, where a report says what its own cells do not."""
+    clauses: dict[str, Mapping[str, Any]] = {}
+    for clause in report["clauses"]:
+        if clauses.setdefault(clause["id"], clause) is not clause:
+            raise ReportError(f"{where} contradicts itself: the clause {clause['id']} stands there twice")
+    for name, row in rows_by_id(dict(report), where).items():
+        of = clauses.get(row["clause"])
+        if of is None:
+            raise ReportError(f"{where} contradicts itself: the clause of the cell {name} is not among clauses")
+        for field in ("suite", "level"):
+            if row[field] != of[field]:
+                said = f"{field} of the cell {name} is {row[field]}, that of its clause {of[field]}"
+                raise ReportError(f"{where} contradicts itself: {said}")
+        if name != _id_of(row):
+            raise ReportError(f"{where} contradicts itself: the cell {name} is {_id_of(row)} by its own columns")
+    level = Level(report["certification"]["level"])
+    again = assemble(dict(report), report["clauses"], report["cells"], report["plan"]["deselected"], level)
+    for part in _DERIVED:
+        for field, value in again[part].items():
+            if report[part].get(field) != value:
+                said = f"{part}.{field} is {report[part].get(field)!r:.200}, and its cells say {value!r:.200}"
+                raise ReportError(f"{where} contradicts itself: {said}")
+
+
+def shortfall(report: Mapping[str, Any], level: Level) -> Shortfall:
+    """What keeps a consistent report from being certified for a level, worked out from its cells and the contract."""
+    cells = report["cells"]
+    lost = sum(row["verdict"] == Verdict.LOST.value for row in cells)
+    reasons = [f"{lost} of {len(cells)} planned cells never came back"] if lost else []
+    told = certification(cells, level, report["plan"]["deselected"])
+    reasons += told["missing"]
+    if told["excused"]:
+        reasons.append("known failures (XFAIL) excuse a run, and never certify a backend")
+    contract = report["harness"]["contract"]
+    if (contract["version"], contract["sha256"]) != (CONTRACT_VERSION, contract_digest()):
+        unchecked = (
+            f"the plan is not checked: the report is of contract {contract['version']} ({contract['sha256']:.12}), and "
+            f"here is {CONTRACT_VERSION} ({contract_digest():.12})"
+        )
+        return Shortfall(tuple(reasons), (unchecked,))
+    return Shortfall((*reasons, *_faults_of_the_plan(report)), ())
+
+
+def _faults_of_the_plan(report: Mapping[str, Any]) -> list[str]:
+    description = _description(report["backend"])
+    # Which operators are tried is for the run to say: what they came to is reported, and never graded.
+    about = {each.id for each in shipped_clauses() if each.speaks_of is SpeaksOf.OPERATORS}
+    operators = list(dict.fromkeys(row["case"] for row in report["cells"] if row["clause"] in about))
+    cells = {each.id: cells_of(each, description, operators) for each in shipped_clauses()}
+    owed = {each.id: each for each in shipped_clauses() if cells[each.id]}
+    if not owed:
+        return [f"the contract has no clause for the toolchain {description.toolchain!r:.100}"]
+    found = {each["id"]: each for each in report["clauses"]}
+    planned = {cell.id: cell for found_cells in cells.values() for cell in found_cells}
+    rows = {row["id"]: row for row in report["cells"]}
+    selected = not report["plan"]["deselected"]  # else the cells that lack are counted already
+    return [
+        *_told("clauses", (name for name in found if name not in owed), "are not of the contract"),
+        *_told("clauses", (name for name in owed if name not in found and selected), "are not in the report"),
+        *_told(
+            "clauses",
+            (name for name, clause in found.items() if name in owed and not _states(owed[name], clause)),
+            "are stated otherwise in the contract",
+        ),
+        *_told("cells", (name for name in rows if name not in planned), "are not of the contract's plan"),
+        *_told("cells", (name for name in planned if name not in rows and selected), "are not in the report"),
+        *_told(
+            "cells",
+            (name for name, row in rows.items() if name in planned and not _may_be(planned[name], row["verdict"])),
+            "have a verdict that what the backend declares rules out",
+        ),
+    ]
+
+
+def _states(clause: Clause, said: Mapping[str, Any]) -> bool:
+    wanted = (clause.suite, clause.level.value, clause.statement, clause.source)
+    return wanted == tuple(said[name] for name in ("suite", "level", "statement", "source"))
+
+
+def _may_be(cell: Cell, verdict: str) -> bool:
+    """Whether a cell that the plan decides has its verdict. No other is UNSUPPORTED: nothing but the plan says that."""
+    if cell.decided is not None:
+        return verdict in (cell.decided.value, Verdict.LOST.value)
+    return verdict != Verdict.UNSUPPORTED.value
+
+
+def _told(kind: str, names: Iterable[str], problem: str) -> list[str]:
+    """A sentence about the names, if there are any."""
+    listed = list(names)
+    more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
+    return [f"{kind} {', '.join(listed[:_SHOWN])}{more} {problem}"] if listed else []
+
+
+def _description(backend: Mapping[str, Any]) -> Description:
+    """As much of a backend's description as planning takes."""
+    return Description(
+        source=Source(backend["name"]),
+        prepared={},
+        name=backend["name"],
+        toolchain=backend["toolchain"],
+        missing_features=dict(backend["features"]["missing"]),
+        tolerances={},
+        states={each.value: {} if backend["states"].get(each.value) else None for each in Availability},
+        lost=None,
+        files=(),
+    )
+
+
+def _id_of(row: Mapping[str, Any]) -> str:
+    parts = (row["case"], row["runtime"], row["host"], row["target"])
+    return f"{row['clause']}[{'-'.join(part for part in parts if part)}]"

@@ -1,0 +1,310 @@
+"""The certificate of a report: an in-toto statement that a backend reached a level, and the checking of one.
+
+https://github.com/in-toto/attestation: Statement v1, with the predicate "test result" v0.1. Signed, it lies in a DSSE
+envelope. What a certificate says is worked out from the cells of the report; it is checked by working it out again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+from conformance.api.verdicts import Verdict
+from conformance.certificate.dsse import Signed, opened, sign
+from conformance.certificate.recompute import Shortfall, expect_consistent, shortfall
+from conformance.contract import Level
+from conformance.report._json import ReportError, parse, read_bytes
+from conformance.report._store import validate
+
+_STATEMENT = "https://in-toto.io/Statement/v1"
+_PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
+_LEVELS = [each.value for each in Level if each is not Level.REPORTED]
+
+_TEXT = {"type": "string"}
+_NAMES = {"type": "array", "items": _TEXT}
+_DIGEST = {
+    "type": "object",
+    "additionalProperties": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+    "minProperties": 1,
+}
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    """Exactly these properties. ``uri``, ``mediaType`` and ``options`` may lack."""
+    required = [name for name in properties if name not in ("uri", "mediaType", "options")]
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+_SCHEMA = _object(
+    {
+        "_type": {"const": _STATEMENT},
+        "subject": {
+            "type": "array",
+            "items": _object({"name": _TEXT, "uri": _TEXT, "digest": _DIGEST}),
+            "minItems": 1,
+        },
+        "predicateType": {"const": _PREDICATE},
+        "predicate": _object(
+            {
+                "result": {"enum": ["PASSED", "WARNED"]},
+                "configuration": {
+                    "type": "array",
+                    "prefixItems": [
+                        _object(
+                            {
+                                "name": {"type": "string", "pattern": r"^(?!\.{1,2}$)[^/\x00]{1,255}$"},
+                                "digest": _DIGEST,
+                                "mediaType": {"const": "application/json"},
+                                "annotations": _object(
+                                    {
+                                        **dict.fromkeys(("format", "run", "started", "harness"), _TEXT),
+                                        "environment": {"type": "object", "additionalProperties": _TEXT},
+                                        "seed": {"type": "integer"},
+                                    }
+                                ),
+                            }
+                        ),
+                        _object(
+                            {
+                                "name": {"const": "contract"},
+                                "digest": _DIGEST,
+                                "annotations": _object(
+                                    {
+                                        **dict.fromkeys(("version", "toolchain", "backend", "entry_point"), _TEXT),
+                                        "level": {"enum": _LEVELS},
+                                        "options": {"type": "object"},
+                                    }
+                                ),
+                            }
+                        ),
+                        _object(
+                            {
+                                "name": {"const": "plan"},
+                                "digest": _DIGEST,
+                                "annotations": _object({"cells": {"type": "integer", "minimum": 1}}),
+                            }
+                        ),
+                    ],
+                    "minItems": 3,
+                    "items": False,
+                },
+                "passedTests": _NAMES,
+                "warnedTests": _NAMES,
+                "failedTests": {"type": "array", "maxItems": 0},
+            }
+        ),
+    }
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """A report with the file that it is: its name, and the SHA-256 of its bytes."""
+
+    name: str
+    sha256: str
+    content: dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Certificate:
+    """A statement of the right form, and its signatures (None: it has none). Nothing else is known of it."""
+
+    statement: dict[str, Any]
+    signed: Signed | None
+
+    @property
+    def level(self) -> Level:
+        """The level that it claims."""
+        return Level(self._facts["level"])
+
+    @property
+    def backend(self) -> str:
+        """The name of the backend that it speaks of."""
+        return str(self._facts["backend"])
+
+    @property
+    def entry_point(self) -> str:
+        """What ``--backend`` takes to choose the backend, with the toolchain: others may have one of that name."""
+        return f"{self._facts['toolchain']}:{self._facts['entry_point']}"
+
+    @property
+    def options(self) -> dict[str, Any] | None:
+        """What ``torch.compile(options=...)`` was given; None where that was nothing."""
+        return self._facts.get("options")
+
+    @property
+    def report_name(self) -> str:
+        """The name of the report's file, without folders."""
+        return str(self.statement["predicate"]["configuration"][0]["name"])
+
+    @property
+    def report_sha256(self) -> str:
+        """The SHA-256 of the report's file."""
+        return str(self.statement["predicate"]["configuration"][0]["digest"].get("sha256"))
+
+    @property
+    def contract_sha256(self) -> str:
+        """The digest of the contract."""
+        return str(self.statement["predicate"]["configuration"][1]["digest"].get("sha256"))
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The versions of what it was certified with."""
+        told: dict[str, str] = self.statement["predicate"]["configuration"][0]["annotations"]["environment"]
+        return told
+
+    @property
+    def _facts(self) -> dict[str, Any]:
+        facts: dict[str, Any] = self.statement["predicate"]["configuration"][1]["annotations"]
+        return facts
+
+
+def load_report(path: Path) -> Report:
+    """A report, valid and consistent with its own cells. Raises ReportError, with the field, for any other."""
+    return report_of(path.name, read_bytes(path))
+
+
+def report_of(name: str, content: bytes) -> Report:
+    """As :func:`load_report`, of what is in a file."""
+    report = parse(content, name)
+    validate(report, name)
+    expect_consistent(report, name)
+    return Report(name, hashlib.sha256(content).hexdigest(), report)
+
+
+def certify(report: Report, level: Level) -> tuple[dict[str, Any] | None, Shortfall]:
+    """The statement that a report reaches a level; None where it does not, or where nothing says what was tested."""
+    short = shortfall(report.content, level)
+    if not subjects(report.content["backend"]):
+        nothing = "nothing tells which backend was tested: neither its files nor its distribution have a digest"
+        short = dataclasses.replace(short, reasons=(*short.reasons, nothing))
+    return (None if short.reasons else _statement(report, level)), short
+
+
+def subjects(backend: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What was tested, as resources with digests: the libraries, and the distribution's files where those are known."""
+    found = [{"name": each["name"], "digest": {"sha256": each["sha256"]}} for each in backend["files"]]
+    if backend.get("distribution_hash"):
+        name, version = backend["distribution"], backend["version"]
+        digest = {"dirHash": backend["distribution_hash"]}
+        found.append({"name": name, "uri": f"pkg:pypi/{name.lower().replace('_', '-')}@{version}", "digest": digest})
+    return found
+
+
+def text_of(statement: dict[str, Any], key: Path | None) -> str:
+    """The certificate as its file has it: the statement alone, or signed with the private key in a PEM file."""
+    if key is None:
+        return json.dumps(statement, indent=1, ensure_ascii=False) + "\n"
+    payload = json.dumps(statement, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
+    return json.dumps(sign(payload, key), indent=1) + "\n"
+
+
+def load_certificate(path: Path) -> Certificate:
+    """A certificate, signed or not. Raises ReportError for what is none; its signatures are not looked at."""
+    value = parse(read_bytes(path), path.name)
+    signed = None
+    if isinstance(value, dict) and "payload" in value:
+        signed = opened(value, path.name)
+        value = parse(signed.payload, f"the payload of {path.name}")
+    fault = next(jsonschema.Draft202012Validator(_SCHEMA).iter_errors(value), None)
+    if fault is not None:
+        place = "/".join(str(part) for part in fault.absolute_path) or "the top level"
+        raise ReportError(f"{path.name} is no certificate of a report: at {place}: {fault.message:.300}")
+    return Certificate(value, signed)
+
+
+def check(certificate: Certificate, content: bytes, name: str) -> Shortfall:
+    """What speaks against a certificate when the file of its report has this content; the level is worked out anew.
+
+    Raises ReportError when the file has the digest that was certified, and is no consistent report all the same.
+    """
+    if hashlib.sha256(content).hexdigest() != certificate.report_sha256:
+        return Shortfall((f"{name} is not the file that was certified, or was changed since: its digest differs",), ())
+    report = dataclasses.replace(report_of(name, content), name=certificate.report_name)
+    statement, short = certify(report, certificate.level)
+    if statement is not None and statement != certificate.statement:
+        place = _first_difference(statement, certificate.statement)
+        short = dataclasses.replace(short, reasons=(f"the certificate says at {place} what the report does not",))
+    return short
+
+
+def _statement(report: Report, level: Level) -> dict[str, Any]:
+    content = report.content
+    run, harness, backend = content["run"], content["harness"], content["backend"]
+    passed, warned = _outcomes(content["cells"], level)
+    return {
+        "_type": _STATEMENT,
+        "subject": subjects(backend),
+        "predicateType": _PREDICATE,
+        "predicate": {
+            "result": "WARNED" if warned else "PASSED",
+            "configuration": [
+                {
+                    "name": report.name,
+                    "digest": {"sha256": report.sha256},
+                    "mediaType": "application/json",
+                    "annotations": {
+                        "format": content["format"],
+                        "run": run["id"],
+                        "started": run["started"],
+                        "seed": run["seed"],
+                        "harness": harness["version"],
+                        "environment": content["environment"],
+                    },
+                },
+                {
+                    "name": "contract",
+                    "digest": {"sha256": harness["contract"]["sha256"]},
+                    "annotations": {
+                        "version": harness["contract"]["version"],
+                        "toolchain": backend["toolchain"],
+                        "backend": backend["name"],
+                        "entry_point": backend.get("entry_point", backend["name"]),
+                        "level": level.value,
+                        **({"options": backend["options"]} if backend.get("options") else {}),
+                    },
+                },
+                {
+                    "name": "plan",
+                    "digest": {"sha256": content["plan"]["sha256"]},
+                    "annotations": {"cells": content["plan"]["cells"]},
+                },
+            ],
+            "passedTests": passed,
+            "warnedTests": warned,
+            "failedTests": [],
+        },
+    }
+
+
+def _outcomes(cells: list[dict[str, Any]], level: Level) -> tuple[list[str], list[str]]:
+    """The clauses that the level owes and some cell shows; and those that it owes and no cell shows.
+
+    A clause that applies nowhere is in neither.
+    """
+    verdicts: dict[str, set[str]] = {}
+    for row in cells:
+        if level.includes(Level(row["level"])):
+            verdicts.setdefault(row["clause"], set()).add(row["verdict"])
+    passed = [clause for clause, found in verdicts.items() if Verdict.PASS.value in found]
+    nowhere = {Verdict.NOT_APPLICABLE.value}
+    return passed, [clause for clause, found in verdicts.items() if clause not in passed and found != nowhere]
+
+
+def _first_difference(one: Any, other: Any, place: str = "") -> str:
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in dict.fromkeys((*one, *other)):
+            if key not in one or key not in other or one[key] != other[key]:
+                return _first_difference(one.get(key), other.get(key), f"{place}/{key}")
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for index, (mine, theirs) in enumerate(zip(one, other, strict=True)):
+            if mine != theirs:
+                return _first_difference(mine, theirs, f"{place}/{index}")
+    return place.removeprefix("/")

@@ -1,0 +1,33 @@
+"""The contract: its clauses, the saboteurs that prove them, and the score of the last self-test."""
+
+from __future__ import annotations
+
+from conformance.api.availability import Availability
+from conformance.api.clause import Clause, Control, Level, SpeaksOf, clause
+from conformance.contract.table import (
+    CONTRACT_VERSION,
+    clause_of,
+    contract_digest,
+    levels_of,
+    shipped_clauses,
+    suite_folders,
+    suite_function,
+    suites_path,
+)
+
+__all__ = [
+    "CONTRACT_VERSION",
+    "Availability",
+    "Clause",
+    "Control",
+    "Level",
+    "SpeaksOf",
+    "clause",
+    "clause_of",
+    "contract_digest",
+    "levels_of",
+    "shipped_clauses",
+    "suite_folders",
+    "suite_function",
+    "suites_path",
+]

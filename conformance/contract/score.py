@@ -1,0 +1,59 @@
+"""The score of the last self-test, kept where every report of this user on this machine finds it."""
+
+from __future__ import annotations
+
+import json
+import platform
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+import conformance
+from conformance._util.files import read_bounded, write_atomically
+from conformance.contract.table import contract_digest
+
+
+def identity() -> dict[str, Any]:
+    """What a score speaks of: this harness and contract, on this torch and platform."""
+    return {
+        "harness": conformance.__version__,
+        "contract": contract_digest(),
+        "torch": metadata.version("torch"),
+        "platform": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def succeeded(document: dict[str, Any]) -> bool:
+    """Whether every saboteur was caught, every clause is proven, and every control passed."""
+    score = document["score"]
+    return (
+        score["caught"] == score["saboteurs"]
+        and not document["unproven"]
+        and not any(control["failing"] for control in document["controls"])
+    )
+
+
+def remember(document: dict[str, Any]) -> None:
+    """Keep the score where reports of this user on this machine find it."""
+    path = _score_path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({**identity(), "score": document["score"], "succeeded": succeeded(document)})
+    write_atomically(path, text)
+
+
+def remembered_score() -> dict[str, Any] | None:
+    """The score of the last whole self-test of this harness, on this torch and platform; None if there was none."""
+    try:
+        kept = json.loads(read_bounded(_score_path(), 2**20))
+        if {name: kept[name] for name in identity()} != identity():
+            return None
+        score = {name: int(kept["score"][name]) for name in ("caught", "saboteurs")}
+        return {**score, "succeeded": bool(kept["succeeded"])}
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return None  # none was kept, or what was kept is damaged, which says as little
+
+
+def _score_path() -> Path:
+    return platformdirs.user_state_path("torch-conformance") / "selftest.json"

@@ -1,0 +1,105 @@
+"""The table of all clauses: those of each toolchain's folder of suites."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from conformance._util.shipped import shipped_folder
+from conformance.api.clause import Clause, Level
+from conformance.extensions import SuiteFolder, given
+from conformance.toolchains import Toolchain, default_toolchain, toolchain_named, toolchains
+
+#: The version of the contract that the shipped suites state. It changes when a clause is added, removed or changed.
+CONTRACT_VERSION = "1"
+
+
+def clause_of(function: Any) -> Clause | None:
+    """The clause that a function states, or None. What its decorator left open is what its folder says."""
+    stated: Clause | None = getattr(function, "__clause__", None)
+    if stated is None or (stated.toolchain and stated.runtimes):
+        return stated
+    toolchain = toolchain_named(stated.toolchain) if stated.toolchain else _toolchain_of(function.__code__.co_filename)
+    runtimes = stated.runtimes or toolchain.runtimes[:1]
+    return dataclasses.replace(stated, toolchain=toolchain.name, runtimes=runtimes)
+
+
+@functools.cache
+def _toolchain_of(file: str) -> Toolchain:
+    """The toolchain of a file of clauses: that of its folder of suites, else the default one."""
+    folder = Path(file).resolve().parent
+    for each in suite_folders():
+        if each.folder.resolve() == folder:
+            return toolchain_named(each.toolchain)
+    return default_toolchain()
+
+
+def suite_folders() -> tuple[SuiteFolder, ...]:
+    """Every folder of suites: those of the toolchains, which are the contract, and those that extensions add."""
+    own = [SuiteFolder(each.name, each.suites) for each in toolchains()]
+    return (*own, *given("conformance_suites", SuiteFolder))
+
+
+def suites_path() -> Path:
+    """The folder of the suites that ship with the harness, one folder in it for each toolchain."""
+    return shipped_folder("suites")
+
+
+@functools.cache
+def shipped_clauses() -> tuple[Clause, ...]:
+    """Every clause of the contract, in the order of the toolchains, the files, and the functions in them."""
+    found = []
+    for toolchain in toolchains():
+        for path in sorted(toolchain.suites.glob("test_*.py")):
+            for value in vars(_suite_module(path)).values():
+                clause = clause_of(value) if inspect.isfunction(value) else None
+                if clause is not None:
+                    found.append(clause)
+    return tuple(found)
+
+
+def suite_function(clause: Clause) -> tuple[Callable[..., None], tuple[str, ...]]:
+    """The function that states a clause of the contract, and the names of its parameters."""
+    folder = toolchain_named(clause.toolchain).suites
+    function = getattr(_suite_module(folder / f"test_{clause.suite}.py"), clause.function)
+    return function, tuple(inspect.signature(function).parameters)
+
+
+def levels_of(toolchain: str) -> tuple[Level, ...]:
+    """The levels that a backend of the toolchain can reach: those for which it has clauses, the lowest first."""
+    found = {each.level for each in shipped_clauses() if each.toolchain == toolchain}
+    return tuple(level for level in Level if level in found and level is not Level.REPORTED)
+
+
+def contract_digest(toolchain: str = "") -> str:
+    """SHA-256 over the ids, statements and levels of a contract: two reports with one digest agree on them.
+
+    The toolchains that ship with the harness have one contract between them, which is also meant by an empty name; one
+    that somebody else brings has its own.
+    """
+    shipped = {each.name for each in toolchains() if each.suites.is_relative_to(suites_path())}
+    meant = {toolchain} if toolchain and toolchain not in shipped else shipped
+    digest = hashlib.sha256()
+    for each in sorted(shipped_clauses(), key=lambda clause: clause.id):
+        if each.toolchain in meant:
+            digest.update(f"{each.id}\0{each.statement}\0{each.level.value}\0".encode())
+    return digest.hexdigest()
+
+
+def _suite_module(path: Path) -> ModuleType:
+    name = f"conformance._suites.{path.stem}"
+    if name not in sys.modules:
+        specification = importlib.util.spec_from_file_location(name, path)
+        assert specification is not None
+        assert specification.loader is not None
+        sys.modules[name] = module = importlib.util.module_from_spec(specification)
+        specification.loader.exec_module(module)
+    return sys.modules[name]

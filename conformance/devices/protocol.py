@@ -1,0 +1,69 @@
+"""What the two sides of a device agree on: which kind of device it is, and what verbs may raise inside it."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import TracebackType
+from typing import Any, Protocol
+
+#: The environment variable that names the modules which a device must lack, with commas between them.
+WITHOUT_MODULES = "CONFORMANCE_WITHOUT_MODULES"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ZygoteKind:
+    """A process from which devices are forked: a name, what it imports, and what it does ahead of its devices.
+
+    ``imports`` are names of modules; ``preload`` names one more, with functions ``warm_up()``, called once, and
+    ``touch_memory()``, called in each child while nobody waits for it. Neither may run an operator: that would start
+    threads, which do not survive a fork. It is empty where there is nothing to be done.
+    """
+
+    name: str
+    imports: tuple[str, ...] = ()
+    preload: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DeviceKind:
+    """A device for a role in the cells of a toolchain.
+
+    ``session`` names, as ``module:function``, what is called with the subject inside the device and gives a
+    :class:`Session`. ``run_folders`` are environment variables that are set to a folder which is fresh in each run.
+    """
+
+    toolchain: str
+    role: str
+    session: str
+    zygote: ZygoteKind
+    run_folders: tuple[str, ...] = ()
+
+
+class Session(Protocol):
+    """What answers verbs inside a device."""
+
+    def call(self, verb: str, arguments: dict[str, Any]) -> Any: ...
+
+
+class Subject:
+    """A block in which what is under test is at work: an exception that leaves it is the subject's."""
+
+    class Raised(Exception):
+        """Carries the exception of the subject to the edge of the device."""
+
+        def __init__(self, original: BaseException) -> None:
+            super().__init__(original)  # and not its text, which may raise
+            self.original = original
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None and not isinstance(error, Subject.Raised):
+            raise Subject.Raised(error) from error
+
+
+class Leave(BaseException):
+    """Raised by a verb that ends its process in the ordinary way."""

@@ -1,0 +1,102 @@
+"""The plugin manager, and what extensions give by its hooks.
+
+Nothing here imports torch. A distribution takes part by an entry point of the group ``conformance``, which names a
+module with implementations of :mod:`conformance.hookspecs`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+import importlib.metadata
+from pathlib import Path
+from typing import Any
+
+import pluggy
+
+from conformance import hookspecs
+from conformance.api.errors import HarnessError
+
+ENTRY_POINT_GROUP = "conformance"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CaseModules:
+    """Modules whose import registers cases of a toolchain."""
+
+    toolchain: str
+    modules: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SuiteFolder:
+    """A folder with files ``test_*.py`` that state clauses about backends of a toolchain."""
+
+    toolchain: str
+    folder: Path
+
+
+class ExtensionError(HarnessError):
+    """An extension cannot be used; the text names its distribution, and says what was expected and found."""
+
+
+@functools.cache
+def extensions() -> pluggy.PluginManager:
+    """The manager, with every installed extension registered; the harness's own come first.
+
+    Raises ExtensionError for a module that cannot be imported, or that implements a hook which there is not.
+    """
+    manager = pluggy.PluginManager("conformance")
+    manager.add_hookspecs(hookspecs)
+    points = importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)
+    for point in sorted(points, key=lambda each: (_distribution(each) != "torch-conformance", each.name)):
+        where = f"the extension {point.name!r} of {_distribution(point) or 'an unknown distribution'} ({point.value})"
+        if manager.has_plugin(point.name):
+            if getattr(manager.get_plugin(point.name), "__name__", "") == point.module:
+                continue  # the same distribution, found on two paths
+            raise ExtensionError(f"{where} has the name of another one; uninstall one of the two")
+        try:
+            module = importlib.import_module(point.module)
+        except Exception as error:
+            raise ExtensionError(
+                f"{where} cannot be imported: {type(error).__name__}: {error}. Mend it, or uninstall its distribution"
+            ) from error
+        try:
+            manager.register(module, point.name)
+            manager.check_pending()
+        except pluggy.PluginValidationError as error:
+            raise ExtensionError(f"{where} implements a hook that there is not, or otherwise: {error}") from error
+    return manager
+
+
+def given(hook: str, kind: type) -> list[Any]:
+    """What all extensions give by a hook, in the order of their registration.
+
+    Raises ExtensionError for another type than ``kind``.
+    """
+    manager = extensions()
+    found = []
+    # pluggy calls those that were registered last first.
+    for answer in reversed(getattr(manager.hook, hook)()):
+        for each in answer:
+            if not isinstance(each, kind):
+                raise ExtensionError(
+                    f"an extension gives {type(each).__name__} by the hook {hook}, where a "
+                    f"{kind.__module__}.{kind.__qualname__} was expected: {each!r:.80}"
+                )
+            found.append(each)
+    return found
+
+
+def resolve(reference: str) -> Any:
+    """What ``module:attribute`` refers to, or the module where there is no attribute. Imports the module."""
+    module_name, _, attribute = reference.partition(":")
+    target: Any = importlib.import_module(module_name)
+    for part in filter(None, attribute.split(".")):
+        target = getattr(target, part)
+    return target
+
+
+def _distribution(point: importlib.metadata.EntryPoint) -> str:
+    return point.dist.name if point.dist else ""

@@ -1,0 +1,1 @@
+"""What changed between reports, cell by cell."""

@@ -1,0 +1,40 @@
+"""What a report can be written as: the page, Markdown, CTRF, badges, and the terminal.
+
+Extensions add formats by the hook ``conformance_report_formats``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from conformance.extensions import ExtensionError, given
+
+__all__ = ["Format", "formats"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Format:
+    """A format: its name for ``conformance show --format``, the file that a run writes beside report.json, and what
+    gives the text of a report that ``read_report`` validated."""
+
+    name: str
+    file: str
+    render: Callable[[dict[str, Any]], str]
+
+
+@functools.cache
+def formats() -> Mapping[str, Format]:
+    """Every format by its name. Raises ExtensionError where two have one name or one file."""
+    found: dict[str, Format] = {}
+    files = {"report.json", "cells.jsonl"}
+    for each in given("conformance_report_formats", Format):
+        if each.name in found or each.file in files:
+            raise ExtensionError(
+                f"two extensions give a report format {each.name!r}, or one that is written to {each.file}"
+            )
+        found[each.name] = each
+        files.add(each.file)
+    return found

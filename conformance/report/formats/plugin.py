@@ -1,0 +1,31 @@
+"""The formats that ship with the harness, as an extension gives them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.extensions import resolve
+from conformance.hookspecs import hookimpl
+from conformance.report.formats import Format
+
+
+def _format(name: str, file: str, reference: str) -> Format:
+    """A format whose module is imported when a report is written in it."""
+
+    def render(report: dict[str, Any]) -> str:
+        text: str = resolve(f"conformance.report.formats.{reference}")(report)
+        return text
+
+    return Format(name, file, render)
+
+
+@hookimpl
+def conformance_report_formats() -> list[Format]:
+    """Each is written at the end of a run."""
+    return [
+        _format("html", "report.html", "html:html"),
+        _format("markdown", "report.md", "markdown:markdown"),
+        _format("ctrf", "ctrf-report.json", "ctrf:ctrf"),
+        _format("badge-svg", "badge.svg", "badge:badge_svg"),
+        _format("badge-json", "badge.json", "badge:badge_json"),
+    ]

@@ -1,0 +1,158 @@
+"""Where one cell runs: its devices, its case, and what is noted on the way."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from conformance.api.availability import Availability
+from conformance.api.verdicts import Outcome, Verdict, outcome_of
+from conformance.devices import Ledger, Limits, Pool, Trace, Transport
+from conformance.devices.protocol import WITHOUT_MODULES
+from conformance.discovery.describing import Description
+from conformance.operators.trial import OperatorTrial
+from conformance.run.plan import Cell
+from conformance.run.result import Record
+from conformance.run.run_context import LEAST_SECONDS, RunContext
+from conformance.toolchains import Source, toolchain_named
+from conformance.toolchains.client import CellDevice, PreparedCase
+
+#: What a clause can ask for by the name of a parameter; "bench" is what former releases called "context".
+PARTS = frozenset(
+    {
+        "backend",
+        "bare",
+        "bench",
+        "case",
+        "context",
+        "goldens",
+        "host",
+        "native",
+        "operators",
+        "other_case",
+        "record",
+        "target",
+    }
+)
+
+
+class CellContext:
+    """The devices of one cell, with a backend or (``description`` None) without one.
+
+    ``stand_in`` is what a control has in place of the backend; plain PyTorch when None.
+    """
+
+    def __init__(
+        self,
+        run: RunContext,
+        cell: Cell,
+        description: Description | None,
+        stand_in: Source | None = None,
+        seconds: float | None = None,
+    ) -> None:
+        self._run = run
+        #: What a verb may take at most, where that is less than the run allows.
+        self._seconds = seconds
+        self.cell = cell
+        self._toolchain = toolchain_named(cell.clause.toolchain)
+        self._description = description
+        self._stand_in = stand_in
+        self._devices: list[CellDevice] = []
+        self.ledger = Ledger()
+        self.record = Record()
+        self.trace = Trace()
+        #: What the clause raised.
+        self.failure: BaseException | None = None
+        self.case = self.other_case(cell.case) if cell.case else None
+        #: The backend's description; that of the backend under test in a control too.
+        self.backend = run.descriptions[cell.backend]
+        self.host: CellDevice = self.device("host", cell.host)
+        self.target: CellDevice = self.device("target", cell.target or Availability.FULL)
+        #: A target that is a program without Python, whatever kind the others are.
+        self.native: CellDevice = self.device("native", cell.target or Availability.FULL)
+        #: A target in which no backend is loaded.
+        self.bare = self._device("bare", None, {})
+
+    def device(self, role: str, state: Availability, without: Sequence[str] = ()) -> Any:
+        """A fresh device with the backend in a state of availability. Its process starts at the first verb.
+
+        ``without`` are modules that cannot be imported in it.
+        """
+        environment = (self._description.environment(state) if self._description else None) or {}
+        if without:
+            environment = {**environment, WITHOUT_MODULES: ",".join(without)}
+        subject = self._description.subject() if self._description else None
+        if self._stand_in is not None:
+            subject = dataclasses.asdict(self._stand_in)
+        return self._device(role, subject, environment)
+
+    def again(self, failed: Outcome) -> CellContext:
+        """A fresh context for the same cell, which ``failed`` on this one.
+
+        What timed out gets less time than before, or a long hang would be doubled: a tenth, but enough for each verb
+        that did come back, with a reserve of as much again, so that it is the same verb which has to hurry.
+        """
+        seconds = None
+        if failed.verdict is Verdict.TIMEOUT:
+            allowed = self._limits().seconds
+            needed = 2 * max(self.ledger.seconds.values(), default=0.0)
+            seconds = min(allowed, max(allowed / 10, needed, LEAST_SECONDS))
+        return CellContext(self._run, self.cell, self._description, seconds=seconds)
+
+    def _limits(self) -> Limits:
+        limits = self._run.limits(self.cell.backend)
+        return limits if self._seconds is None else dataclasses.replace(limits, seconds=self._seconds)
+
+    def other_case(self, name: str) -> PreparedCase:
+        """Another case of the corpus, by name."""
+        return self._run.case(name, self._toolchain.name)
+
+    @property
+    def goldens(self) -> tuple[Any, ...]:
+        """Artifacts that the backend wrote in former times."""
+        return self._run.goldens(self.backend)
+
+    @property
+    def operators(self) -> OperatorTrial:
+        """Where PyTorch's operators are tried on the backend."""
+        return self._run.operators(self.cell.backend)
+
+    def part(self, name: str) -> Any:
+        """What a clause's parameter of that name is; one of PARTS."""
+        return self if name in ("context", "bench") else getattr(self, name)
+
+    def attempt(self, function: Callable[..., None], arguments: dict[str, Any]) -> Outcome:
+        """Call a clause's function, release the devices, and say what it came to."""
+        failure: BaseException | None = None
+        phase = ""
+        try:
+            for device in (self.host, self.target, self.native, self.bare):
+                if device in arguments.values():
+                    device.start()  # side by side: the target gets ready while the host is at work
+            function(**arguments)
+            for device in self._devices:
+                device.release()
+        except Exception as error:
+            failure = error
+        finally:
+            phase = self.ledger.phase
+            for device in self._devices:
+                device.end()
+        self.failure = failure
+        return outcome_of(failure, phase, self._toolchain.gist)
+
+    def _device(self, role: str, subject: dict[str, Any] | None, environment: dict[str, str | None]) -> CellDevice:
+        kind = self._toolchain.device(role)
+        pools: dict[str, Pool] = {"host": self._run.hosts, "native": self._run.native}
+        pool = pools.get(role.partition(" ")[0], self._run.targets)  # "host without the runtime" is a host
+
+        def start() -> Transport:
+            limits = self._limits() if subject and self._description else None
+            return pool.fork(kind, subject, environment, limits)
+
+        machine = self.trace.machine(role, environment, has_backend=subject is not None)
+        device = self._toolchain.client_class()(role, start, self.ledger, machine)
+        device.runtime = self.cell.runtime
+        self._devices.append(device)
+        return device

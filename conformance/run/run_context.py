@@ -1,0 +1,136 @@
+"""What the cells of one pytest process share."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from conformance.api.availability import Availability
+from conformance.api.case import Call
+from conformance.api.errors import GoldensError, HarnessError
+from conformance.api.verdicts import Outcome
+from conformance.devices import Device, Ledger, Limits, Pool, Transport, ZygotePool
+from conformance.discovery.describing import Description
+from conformance.extensions import resolve
+from conformance.operators import SAMPLES
+from conformance.operators.trial import OperatorTrial
+from conformance.targets.native import NativePool
+from conformance.toolchains import case_named, toolchain_named
+from conformance.toolchains.client import PreparedCase
+
+#: However often a backend has hung, a verb of it gets so many seconds.
+LEAST_SECONDS = 2.0
+#: After so many timeouts of a backend in a process, its devices get less time.
+_PATIENCE = 5
+
+
+class RunContext:
+    """What the cells of one pytest process share: the pools, the seed, samples and controls that were computed.
+
+    ``hosts`` and ``targets`` are where these come from, the pool when None; ``native`` where those without Python do;
+    ``goldens`` a folder of golden sets, ``samples`` how many samples of an operator are tried.
+    """
+
+    def __init__(
+        self,
+        pool: ZygotePool,
+        seed: int,
+        descriptions: dict[str, Description],
+        *,
+        hosts: Pool | None = None,
+        targets: Pool | None = None,
+        native: Pool | None = None,
+        goldens: Path | None = None,
+        samples: int = SAMPLES,
+    ) -> None:
+        self.pool = pool
+        self.hosts = hosts or pool
+        self.targets = targets or pool
+        self.native = native or NativePool(pool)
+        self.seed = seed
+        self.descriptions = descriptions
+        self._goldens = goldens
+        self._operator_samples = samples
+        self._trials: dict[str, OperatorTrial] = {}
+        self._timeouts: collections.Counter[str] = collections.Counter()
+        self._samples: dict[tuple[str, str, int], tuple[Call, ...]] = {}
+        #: What plain PyTorch, or what stands in for a backend, came to: toolchain, cell and stand-in → outcome.
+        self.controls: dict[tuple[str, str, str], Outcome] = {}
+
+    def case(self, name: str, toolchain: str) -> PreparedCase:
+        """A case of a toolchain's corpus with this run's seed."""
+        methods = case_named(name, toolchain).methods
+        return PreparedCase(name, self.seed, methods, lambda: self.calls(name, toolchain))
+
+    def limits(self, backend: str) -> Limits:
+        """What a device with the backend may use. One that has timed out often gets a tenth of the time: a backend that
+        hangs everywhere must not hold a run up for hours."""
+        limits = self.pool.limits
+        if self._timeouts[backend] < _PATIENCE:
+            return limits
+        return dataclasses.replace(limits, seconds=max(min(limits.seconds, LEAST_SECONDS), limits.seconds / 10))
+
+    def goldens(self, description: Description) -> tuple[Any, ...]:
+        """What the backend wrote in former times: the sets that its distribution brings, and those of this run's
+        folder. Raises HarnessError for a set that cannot be read."""
+        reference = toolchain_named(description.toolchain).goldens
+        if not reference:
+            return ()
+        goldens = resolve(reference)
+        shipped = Path(description.goldens) if description.goldens else None
+        try:
+            sets = [each for folder in (shipped, self._goldens) if folder for each in goldens.read_goldens(folder)]
+        except GoldensError as error:
+            raise HarnessError(str(error)) from error
+        return tuple(each for each in sets if each.backend == description.source.name)
+
+    def timed_out(self, backend: str) -> None:
+        """Something of a backend did not come back."""
+        self._timeouts[backend] += 1
+
+    def operators(self, backend: str) -> OperatorTrial:
+        """Where operators are tried on a backend; one for all cells, because its processes serve many operators."""
+        if backend not in self._trials:
+            description = self.descriptions[backend]
+            subject = description.subject()
+            environment = description.environment(Availability.FULL) or {}
+            toolchain = toolchain_named(description.toolchain)
+
+            def device(role: str, start: Callable[[], Transport]) -> Device:
+                return Device(role, start, Ledger())
+
+            self._trials[backend] = OperatorTrial(
+                lambda: device("control", lambda: self.pool.fork(toolchain.device("control"), None, {})),
+                lambda: device("host", lambda: self.pool.fork(toolchain.device("host"), subject, environment)),
+                seed=self.seed,
+                samples=self._operator_samples,
+                missing_features=description.missing_features,
+                tolerances=description.tolerances,
+                seconds=lambda: min(self.limits(backend).seconds, toolchain.seconds_of_an_operator),
+                timed_out=lambda: self.timed_out(backend),
+                gist=toolchain.gist,
+            )
+        return self._trials[backend]
+
+    def close(self) -> None:
+        """End every process."""
+        for trial in self._trials.values():
+            trial.close()
+        self.pool.close()
+
+    def calls(self, name: str, toolchain: str) -> tuple[Call, ...]:
+        """The sample calls of a case, with what eager PyTorch gives for them; computed in a control, once."""
+        key = (toolchain, name, self.seed)
+        if key not in self._samples:
+            stack = toolchain_named(toolchain)
+            device = stack.client_class()(
+                "control", lambda: self.pool.fork(stack.device("control"), None, {}), Ledger()
+            )
+            try:
+                self._samples[key] = device.samples(name, self.seed)
+            finally:
+                device.end()
+        return self._samples[key]

@@ -1,0 +1,125 @@
+"""How one cell comes to its result: it is tried, tried again where it fails, and held against its control."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from conformance.api.clause import Control
+from conformance.api.verdicts import Outcome, Verdict, flaky
+from conformance.compare.comparison import Margin, comparing
+from conformance.devices import Trace
+from conformance.run.cell_context import CellContext
+from conformance.run.plan import Cell
+from conformance.run.result import FailureRecord, Record, Result
+from conformance.run.run_context import RunContext
+from conformance.toolchains import Source, toolchain_named
+
+#: A clause's arguments for a context, by their names.
+Arguments = Callable[[CellContext], dict[str, Any]]
+
+
+def run_cell(
+    run: RunContext,
+    context: CellContext,
+    function: Callable[..., None],
+    arguments: Arguments,
+    *,
+    reruns: int = 0,
+) -> Result:
+    """Run a clause's function in a context; where it fails, again, and then in the same cell without a backend.
+
+    ``arguments`` gives the function's arguments for a context. A failure is tried again ``reruns`` times at most, on
+    fresh devices. If it does not fail in the same way each time the cell is FLAKY, and no control is asked: what
+    plain PyTorch does once says nothing about what the backend does now and then.
+    """
+    cell = context.cell
+    if cell.decided is not None:
+        return Result(cell, Outcome(cell.decided, message=cell.why), {}, Record(), Margin())
+    with comparing(context.backend.tolerances) as margin:
+        outcome = context.attempt(function, arguments(context))
+    trace, context.trace = context.trace, Trace()  # not kept with it, which lives as long as its item
+    if outcome.verdict is Verdict.TIMEOUT:
+        run.timed_out(cell.backend)
+    if outcome.verdict.is_breach:
+        outcome = _confirmed(run, outcome, context, function, arguments, reruns)
+    if outcome.verdict.is_breach and cell.clause.control is not Control.NONE:
+        who, control = _control(run, cell, outcome, function, arguments)
+        # A control that the chosen target cannot run, or to which the clause does not apply, excuses nothing.
+        if control.verdict is Verdict.HARNESS_ERROR:
+            outcome = control
+        elif control.verdict.is_breach:
+            reason = f"{who} fails here too: {control.message} (with it: {outcome.message})"
+            outcome = Outcome(Verdict.NOT_APPLICABLE, control.phase, reason, outcome.error)
+    evidence = None
+    if outcome.verdict.is_breach and context.failure is not None:
+        evidence = FailureRecord(context.failure, trace)
+    context.failure = None
+    ledger = context.ledger
+    return Result(cell, outcome, ledger.seconds, context.record, margin, evidence, ledger.peak_bytes)
+
+
+def _confirmed(
+    run: RunContext,
+    first: Outcome,
+    context: CellContext,
+    function: Callable[..., None],
+    arguments: Arguments,
+    reruns: int,
+) -> Outcome:
+    """The failure, with how often it repeated; FLAKY, with all attempts, if it once did not.
+
+    A failure of the harness in a rerun is the outcome: nothing is known then about the backend.
+    """
+    names = context.cell.clause.id, context.cell.case
+    for _ in range(reruns):
+        another = context.again(first)
+        with comparing(context.backend.tolerances):
+            outcome = another.attempt(function, arguments(another))
+        # What timed out before had little time to repeat itself.
+        if first.verdict is not Verdict.TIMEOUT and outcome.verdict is Verdict.TIMEOUT:
+            run.timed_out(context.cell.backend)
+        if outcome.verdict is Verdict.HARNESS_ERROR:
+            return outcome
+        same = outcome.verdict is first.verdict and outcome.fingerprint(*names) == first.fingerprint(*names)
+        if not same:
+            return flaky((*[first] * (1 + first.repeated), outcome))
+        first = dataclasses.replace(first, repeated=first.repeated + 1)
+    return first
+
+
+def _control(
+    run: RunContext,
+    cell: Cell,
+    outcome: Outcome,
+    function: Callable[..., None],
+    arguments: Arguments,
+) -> tuple[str, Outcome]:
+    """What the cell comes to without the backend under test: who stood in for it, and the outcome.
+
+    A stand-in of the toolchain excuses only what it comes to by itself: the same failure, by its fingerprint.
+    """
+    plain = _without_backend(run, cell, function, arguments, None)
+    if cell.clause.control is Control.STAND_INS and plain.verdict is Verdict.PASS:
+        names = cell.clause.id, cell.case
+        for stand_in in toolchain_named(cell.clause.toolchain).stand_ins:
+            alone = _without_backend(run, cell, function, arguments, stand_in.source)
+            if alone.fingerprint(*names) == outcome.fingerprint(*names):
+                return stand_in.title, alone
+    return "PyTorch without a backend", plain
+
+
+def _without_backend(
+    run: RunContext,
+    cell: Cell,
+    function: Callable[..., None],
+    arguments: Arguments,
+    stand_in: Source | None,
+) -> Outcome:
+    key = (cell.clause.toolchain, cell.id, stand_in.name if stand_in else "")
+    if key not in run.controls:
+        context = CellContext(run, cell, None, stand_in)
+        with comparing({}):
+            run.controls[key] = context.attempt(function, arguments(context))
+    return run.controls[key]

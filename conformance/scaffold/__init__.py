@@ -1,0 +1,1 @@
+"""A new backend's distribution, rendered from the templates of its toolchain."""

@@ -1,0 +1,169 @@
+"""A plugin distribution for a new backend, rendered from the templates that ship with the harness.
+
+Each toolchain that has any names a folder of templates, with a ``files.toml`` that says which becomes which file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+import conformance
+from conformance import toolchains as stacks
+from conformance._util.files import write_atomically
+from conformance.toolchains import installed_sources, toolchain_named
+
+#: What templates of several toolchains share.
+_COMMON = Path(__file__).with_name("templates")
+_MANIFEST = "files.toml"
+_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+_LONGEST_NAME = 40
+
+
+class ScaffoldError(Exception):
+    """A distribution of that name cannot be written there; the text says what would do."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be written: a backend's name, its toolchain, and the library if there is one already.
+
+    ``registered`` is the name under which the library registers itself with PyTorch.
+    """
+
+    name: str
+    toolchain: str
+    library: Path | None = None
+    registered: str = ""
+
+    def __post_init__(self) -> None:
+        if self.toolchain not in toolchains():
+            raise ScaffoldError(
+                f"there are no templates for the toolchain {self.toolchain!r}; there are some for: "
+                f"{', '.join(toolchains())}"
+            )
+        check_name(self.name, self.toolchain)
+        if self.library and "own_delegate" not in _manifest(self.toolchain):
+            raise ScaffoldError(
+                f"--library: backends of the toolchain {self.toolchain!r} are functions, which PyTorch finds by an "
+                "entry point; leave the library out, and let the function that is written call it"
+            )
+
+    @property
+    def distribution(self) -> str:
+        """The name of the distribution, and of its folder where no other is given."""
+        return f"{self.name.replace('_', '-')}-conformance"
+
+    @property
+    def package(self) -> str:
+        """The name of the package; not the backend's own, which its author may need elsewhere."""
+        return f"{self.name}_conformance"
+
+    @property
+    def class_name(self) -> str:
+        """The name of the backend's class."""
+        words = "".join(word.capitalize() for word in self.name.split("_"))
+        return words if words.endswith("backend") else f"{words}Backend"
+
+    def values(self) -> dict[str, Any]:
+        """What the templates can name."""
+        manifest = _manifest(self.toolchain)
+        return {
+            "name": self.name,
+            "registered": self.registered or self.name,
+            "distribution": self.distribution,
+            "package": self.package,
+            "class_name": self.class_name,
+            "variable": f"{self.name.upper()}_DISABLE",
+            "library_variable": f"{self.name.upper()}_LIBRARY",
+            "library": str(self.library) if self.library else "",
+            # Without a way to take the backend away, the states of availability that mobile needs cannot be reached.
+            "level": "core" if self.library else manifest["level"],
+            "levels": manifest["levels"],
+            "version": conformance.__version__,
+        }
+
+
+def toolchains() -> tuple[str, ...]:
+    """The toolchains that there are templates for."""
+    return tuple(sorted(each.name for each in stacks.toolchains() if each.templates is not None))
+
+
+def check_name(name: str, toolchain: str) -> None:
+    """Raise ScaffoldError unless a new backend of a toolchain can be called so."""
+    if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+        raise ScaffoldError(
+            f"{name!r:.60} is no name for a backend: it takes lower-case letters, digits and single underscores, "
+            f"begins with a letter, and has {_LONGEST_NAME} characters at most, such as mybackend or my_npu"
+        )
+    taken = {source.name: source.distribution for source in installed_sources()}
+    taken = {**toolchain_named(toolchain).names_taken(), **taken}
+    if name in taken:
+        raise ScaffoldError(f"a backend named {name!r} is installed already, by {taken[name]}; choose another name")
+
+
+def _templates(toolchain: str) -> Path:
+    folder = toolchain_named(toolchain).templates
+    assert folder is not None, "a plan is only made for a toolchain that has templates"
+    return folder
+
+
+def _manifest(toolchain: str) -> dict[str, Any]:
+    return tomllib.loads((_templates(toolchain) / _MANIFEST).read_text(encoding="utf-8"))
+
+
+def rendered(plan: Plan) -> dict[str, str]:
+    """Every file of the distribution: its path within the folder, and its text."""
+    manifest = _manifest(plan.toolchain)
+    files: dict[str, str] = dict(manifest["always"])
+    if plan.library is None:
+        files |= manifest.get("own_delegate", {})
+    environment = jinja2.Environment(
+        loader=jinja2.PrefixLoader(
+            {
+                "common": jinja2.FileSystemLoader(_COMMON),
+                "own": jinja2.FileSystemLoader(_templates(plan.toolchain)),
+            }
+        ),
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,  # the files are sources, not pages
+    )
+    environment.filters["python"] = _python_string
+    values = plan.values()
+    return {
+        environment.from_string(target).render(values): environment.get_template(template).render(values)
+        for target, template in files.items()
+    }
+
+
+def write(plan: Plan, folder: Path) -> list[Path]:
+    """Write the distribution into a folder, which is made if need be; the files that were written.
+
+    Raises ScaffoldError, before anything is written, when one of them exists, and when the folder cannot be written to.
+    """
+    files = {folder / name: text for name, text in rendered(plan).items()}
+    existing = [path for path in files if path.exists() or path.is_symlink()]
+    if existing:
+        more = f" (and {len(existing) - 1} more)" if len(existing) > 1 else ""
+        raise ScaffoldError(f"{existing[0]}{more} exists already, and nothing is overwritten; name another folder")
+    try:
+        for path, text in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, text)
+    except OSError as error:
+        raise ScaffoldError(f"{error.filename or folder} cannot be written: {error.strerror}") from error
+    return list(files)
+
+
+def _python_string(text: str) -> str:
+    """A string as Python sources write it, with the quotes of the house."""
+    return json.dumps(text, ensure_ascii=False)

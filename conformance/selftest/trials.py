@@ -1,0 +1,292 @@
+"""The proof that the harness can fail: every saboteur is caught, and the conforming backends pass.
+
+A saboteur is tried on the cells of each clause that its author named, until one of them finds the breach with the
+verdict and in the phase that the author expects. The controls run whole. The outcome is a kill matrix, saboteur by
+clause, and a list of the clauses that no saboteur trips: unproven, since nothing shows that they can fail.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import multiprocessing
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from typing import Any
+
+from conformance._util.privacy import without_paths
+from conformance._util.quiet import ignore_missing_numpy
+from conformance.api.verdicts import Verdict
+from conformance.contract import Clause, SpeaksOf, shipped_clauses, suite_function
+from conformance.contract.score import identity
+from conformance.devices import Limits, ZygotePool
+from conformance.discovery.describing import (
+    Candidate,
+    Description,
+    KnownSaboteur,
+    SelectionError,
+    examine,
+    known_saboteurs,
+)
+from conformance.discovery.selecting import select
+from conformance.run.cell_context import CellContext
+from conformance.run.plan import Cell, cells_of
+from conformance.run.result import Result
+from conformance.run.run_context import RunContext
+from conformance.run.running import run_cell
+from conformance.targets import LOCAL, NATIVE, open_target
+from conformance.targets.native import NativePool
+from conformance.toolchains import toolchains
+
+FORMAT = "torch-conformance-selftest/1"
+#: Where a saboteur can be tried.
+TARGETS = (LOCAL, NATIVE)
+#: Seconds for a verb: hangs are part of the test, and each costs this long.
+LIMITS = Limits(seconds=6.0)
+#: Cells of a control that one task runs.
+_CHUNK = 40
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """What a clause made of a saboteur: the first cell that found the breach, or the last that did not."""
+
+    saboteur: str
+    clause: str
+    caught: bool
+    cell: str
+    verdict: str
+    phase: str
+    message: str
+
+
+@dataclasses.dataclass(frozen=True)
+class ControlFailure:
+    """What a control came to in a cell that it did not pass."""
+
+    control: str
+    cell: str
+    verdict: str
+    message: str
+
+
+class Selftest:
+    """One run. Raises SelectionError when the saboteurs or a control cannot be had.
+
+    With ``names`` only these saboteurs are tried, and no control; without ``controls`` all saboteurs alone.
+    """
+
+    def __init__(self, seed: int, workers: int, names: Sequence[str] = (), *, controls: bool = True) -> None:
+        self.seed = seed
+        self.workers = workers
+        self.clauses = shipped_clauses()
+        #: Whether only some saboteurs are tried: nothing is said then about clauses and controls.
+        self.partial = bool(names)
+        pool = ZygotePool(LIMITS)
+        try:
+            saboteurs = known_saboteurs(pool)
+            unknown = sorted(set(names) - {each.source.name for each in saboteurs})
+            if unknown:
+                raise SelectionError(
+                    f"there is no saboteur named {unknown[0]!r}; conformance selftest --list shows all"
+                )
+            self.saboteurs = [each for each in saboteurs if not names or each.source.name in names]
+            self._check_saboteurs()
+            asked = conforming_backends() if controls and not names else []
+            self.controls = [_description(each) for each in select(asked, None, pool)] if asked else []
+        finally:
+            pool.close()
+
+    def _check_saboteurs(self) -> None:
+        known = {clause.id for clause in self.clauses}
+        for saboteur in self.saboteurs:
+            wrong = sorted(set(saboteur.caught_by) - known)
+            if wrong or not saboteur.caught_by:
+                raise SelectionError(f"the saboteur {saboteur.source.name!r} names clauses that are not there: {wrong}")
+            if saboteur.target not in TARGETS:
+                raise SelectionError(
+                    f"the saboteur {saboteur.source.name!r} is for the target {saboteur.target!r}, "
+                    f"where one of {', '.join(TARGETS)} was expected"
+                )
+
+    def run(self, progress: Callable[[str], None]) -> dict[str, Any]:
+        """Try every saboteur and every control. Returns a JSON document; ``progress`` gets a line for each task."""
+        began = time.monotonic()
+        found: list[Found] = []
+        failing: list[ControlFailure] = []
+        cells = {each.source.name: 0 for each in self.controls}
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(self.workers, mp_context=context, initializer=_start, initargs=(self.seed,)) as pool:
+            tasks: dict[Future[list[Found | ControlFailure]], str] = {
+                pool.submit(_try_saboteur, each): each.source.name for each in self.saboteurs
+            }
+            for description in self.controls:
+                planned = [cell for clause in self.clauses for cell in cells_of(clause, description)]
+                cells[description.source.name] = len(planned)
+                for start in range(0, len(planned), _CHUNK):
+                    chunk = planned[start : start + _CHUNK]
+                    tasks[pool.submit(_try_control, description, chunk)] = (
+                        f"{description.source.name} {start + 1}-{min(start + _CHUNK, len(planned))}"
+                    )
+            for number, task in enumerate(as_completed(tasks), start=1):
+                results = task.result()
+                found += [each for each in results if isinstance(each, Found)]
+                failing += [each for each in results if isinstance(each, ControlFailure)]
+                progress(f"[{number}/{len(tasks)}] {tasks[task]}: {_in_a_word(results)}")
+        return self._document(found, failing, cells, time.monotonic() - began)
+
+    def _document(
+        self, found: list[Found], failing: list[ControlFailure], cells: dict[str, int], seconds: float
+    ) -> dict[str, Any]:
+        by_saboteur = {
+            each.source.name: [row for row in found if row.saboteur == each.source.name] for each in self.saboteurs
+        }
+        caught = [name for name, rows in by_saboteur.items() if all(row.caught for row in rows)]
+        proven = {row.clause for row in found if row.caught}
+        return {
+            "format": FORMAT,
+            **identity(),
+            "seed": self.seed,
+            "seconds": round(seconds, 1),
+            "score": {"caught": len(caught), "saboteurs": len(self.saboteurs)},
+            "partial": self.partial,
+            "unproven": []
+            if self.partial
+            else [clause.id for clause in self.clauses if _can_fail(clause) and clause.id not in proven],
+            "controls": [
+                {
+                    "name": name,
+                    "cells": count,
+                    "failing": [dataclasses.asdict(each) for each in failing if each.control == name],
+                }
+                for name, count in cells.items()
+            ],
+            "saboteurs": [
+                {
+                    "name": each.source.name,
+                    "sabotage": each.sabotage,
+                    "target": each.target,
+                    "expected": {"verdicts": list(each.verdicts), "phases": list(each.phases)},
+                    "clauses": [dataclasses.asdict(row) for row in by_saboteur[each.source.name]],
+                }
+                for each in self.saboteurs
+            ],
+        }
+
+
+def conforming_backends() -> list[str]:
+    """The names of the backends of each toolchain that must pass everything."""
+    return [name for toolchain in toolchains() for name in toolchain.conforming]
+
+
+def _can_fail(clause: Clause) -> bool:
+    """The operator table reports, and is tested by what it says of saboteurs (tests/test_operators.py)."""
+    return clause.speaks_of is not SpeaksOf.OPERATORS
+
+
+def _description(candidate: Candidate) -> Description:
+    if candidate.description is None or not candidate.usable:
+        raise SelectionError(f"the control {candidate.source.name!r} cannot be used here: {candidate.problem}")
+    return candidate.description
+
+
+# What runs in a worker process.
+
+#: A run for each kind of target, which live as long as the process.
+_runs: dict[str, RunContext] = {}
+
+
+def _start(seed: int) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    ignore_missing_numpy()
+    pool = ZygotePool(LIMITS)
+    native = NativePool(pool)
+    for target in TARGETS:
+        _runs[target] = RunContext(pool, seed, {}, targets=open_target(target, pool, native).pool, native=native)
+
+
+def _end_with_parent() -> None:
+    """A self-test that is killed leaves no worker behind that waits for tasks; the zygotes end with the worker."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+    os._exit(1)
+
+
+def _try_saboteur(saboteur: KnownSaboteur) -> list[Found | ControlFailure]:
+    run = _runs[saboteur.target]
+    candidate = examine(saboteur.source, run.pool, prepare=True)
+    if candidate.description is None:
+        nothing = functools.partial(Found, saboteur.source.name, caught=False, cell="", verdict="", phase="")
+        return [nothing(clause=clause, message=candidate.problem) for clause in saboteur.caught_by]
+    run.descriptions[saboteur.source.name] = candidate.description
+    clauses = {clause.id: clause for clause in shipped_clauses()}
+    found: list[Found | ControlFailure] = []
+    revealing: set[str] = set()
+    for name in saboteur.caught_by:
+        row, case = _try_clause(saboteur, clauses[name], candidate.description, revealing)
+        found.append(row)
+        revealing.add(case)
+    return found
+
+
+def _try_clause(
+    saboteur: KnownSaboteur, clause: Clause, description: Description, revealing: set[str]
+) -> tuple[Found, str]:
+    """What a clause makes of a saboteur, and the case that showed it; ``revealing`` cases are tried first."""
+    last = None
+    case = ""
+    cells = sorted(cells_of(clause, description), key=lambda cell: cell.case not in revealing)
+    reruns = 1 if Verdict.FLAKY.value in saboteur.verdicts else 0
+    for result in _results(_runs[saboteur.target], clause, cells, reruns):
+        outcome = result.outcome
+        caught = outcome.verdict.value in saboteur.verdicts and outcome.phase in saboteur.phases
+        if caught or outcome.verdict is not Verdict.PASS or last is None:
+            last = Found(
+                saboteur.source.name,
+                clause.id,
+                caught,
+                result.cell.id,
+                outcome.verdict.value,
+                outcome.phase,
+                without_paths(outcome.message),
+            )
+            case = result.cell.case
+        if caught:
+            break
+    assert last is not None, "a clause has a cell at least"
+    return last, case
+
+
+def _try_control(description: Description, cells: list[Cell]) -> list[Found | ControlFailure]:
+    run = _runs[LOCAL]
+    run.descriptions[description.source.name] = description
+    failing: list[Found | ControlFailure] = []
+    for cell in cells:
+        for result in _results(run, cell.clause, [cell]):
+            if result.outcome.verdict.fails:
+                name, outcome = description.source.name, result.outcome
+                failing.append(ControlFailure(name, cell.id, outcome.verdict.value, without_paths(outcome.message)))
+    return failing
+
+
+def _results(run: RunContext, clause: Clause, cells: Iterable[Cell], reruns: int = 0) -> Iterator[Result]:
+    function, names = suite_function(clause)
+
+    def arguments(context: CellContext) -> dict[str, Any]:
+        return {name: context.part(name) for name in names}
+
+    for cell in cells:
+        context = CellContext(run, cell, run.descriptions[cell.backend])
+        yield run_cell(run, context, function, arguments, reruns=reruns)
+
+
+def _in_a_word(results: list[Found | ControlFailure]) -> str:
+    escaped = [each.clause for each in results if isinstance(each, Found) and not each.caught]
+    if escaped:
+        return f"ESCAPED {', '.join(escaped)}"
+    failing = [each.cell for each in results if isinstance(each, ControlFailure)]
+    return f"FAILING {', '.join(failing)}" if failing else "ok"

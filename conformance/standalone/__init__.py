@@ -1,0 +1,1 @@
+"""What runs without the harness: reproducers of failures, and packs for targets that cannot be reached."""

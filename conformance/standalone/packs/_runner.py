@@ -1,0 +1,263 @@
+"""The part of each pack that runs on the target: it asks what the pack says, each device a process of its own.
+
+Copied into ``run.py``, with the verbs that the pack asks for and what they need. The names in :data:`PROVIDED` are that
+script's own; here they only have types.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import faulthandler
+import gc
+import hashlib
+import importlib
+import json
+import os
+import platform
+import signal
+import sys
+import tempfile
+import time
+import types
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+import torch
+
+from conformance.devices._serve import _describe
+from conformance.standalone.packs._values import digest_of, from_json, to_json
+
+BACKEND = ""
+PACK_SHA256 = ""
+VERBS: dict[str, Callable[..., Any]] = {}
+PROVIDED = frozenset({"BACKEND", "PACK_SHA256", "VERBS", "PROVIDED"})
+
+_OUTPUT_BYTES = 16 * 2**20
+_TAIL = 4000
+_POLL_SECONDS = 0.01
+
+
+class Session:
+    """The objects of a device, by their numbers."""
+
+    def __init__(self) -> None:
+        self._objects: dict[int, Any] = {}
+        self._next = 0
+        self.backend = types.SimpleNamespace(name=BACKEND)
+
+    def module(self, number: int) -> Any:
+        return self._objects[number]
+
+    def keep(self, thing: Any) -> int:
+        self._next += 1
+        self._objects[self._next] = thing
+        return self._next
+
+    def discard(self, number: int) -> None:
+        del self._objects[number]
+        gc.collect()
+
+    def clear(self) -> None:
+        self._objects.clear()
+        gc.collect()
+
+
+def main() -> int:
+    """Ask everything, and write what was answered. 0; 2 where that cannot be."""
+    parser = argparse.ArgumentParser(description="Asks the backend on this machine what the pack says.")
+    parser.add_argument("--library", action="append", default=[], metavar="PATH", help="registers the backend")
+    parser.add_argument("--import", dest="module", action="append", default=[], metavar="MODULE", help="does so too")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where the results go (default: results, beside this)")
+    parser.add_argument("--timeout", type=float, default=60.0, metavar="S", help="for each request (default: 60)")
+    options = parser.parse_args()
+    folder = Path(__file__).resolve().parent
+    try:
+        pack = _read_pack(folder)
+        if not (options.library or options.module):
+            raise ValueError("name what registers the backend: --library PATH, or --import MODULE")
+        for library in options.library:
+            if not Path(library).is_file():
+                raise ValueError(f"there is no file {library}")
+    except (OSError, ValueError) as error:
+        print(f"run.py: {error}", file=sys.stderr)
+        return 2
+    options.library = [str(Path(library).resolve()) for library in options.library]
+    out = options.out or folder / "results"
+    (out / "values").mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(1)
+    entries: dict[str, Any] = {}
+    try:
+        for number, (name, entry) in enumerate(pack["entries"].items(), start=1):
+            entries[name] = _asked_in_a_process(entry, folder / "values", out / "values", options)
+            print(f"[{number}/{len(pack['entries'])}] {name}: {_in_a_word(entries[name])}", flush=True)
+    except KeyboardInterrupt:
+        print("interrupted: the results hold what was answered so far", file=sys.stderr)
+    text = json.dumps(entries, sort_keys=True)
+    results = {
+        "format": "torch-conformance-pack-results/1",
+        "pack": PACK_SHA256,
+        "target": {
+            "torch": str(torch.__version__),
+            "python": platform.python_version(),
+            "platform": f"{platform.system()} {platform.machine()}",
+        },
+        "sha256": digest_of(text.encode()),
+        "entries": entries,
+    }
+    temporary = out / "results.json.unfinished"
+    temporary.write_text(json.dumps(results, sort_keys=True))
+    temporary.replace(out / "results.json")
+    print(f"results: {out}")
+    return 0
+
+
+def _read_pack(folder: Path) -> Any:
+    data = (folder / "pack.json").read_bytes()
+    if hashlib.sha256(data).hexdigest() != PACK_SHA256:
+        raise ValueError("pack.json is not the one that this script was written with; take the whole pack again")
+    pack = json.loads(data)
+    for name in pack["values"]:
+        if digest_of((folder / "values" / name).read_bytes()) != name:
+            raise ValueError(f"the value {name} is damaged; take the whole pack again")
+    return pack
+
+
+def _in_a_word(found: dict[str, Any]) -> str:
+    last = found["answers"][-1] if found["answers"] else {}
+    return f"{len(found['answers'])} answers" + (f", {last['ended']}" if "ended" in last else "")
+
+
+def _asked_in_a_process(entry: Any, values: Path, out: Path, options: Any) -> dict[str, Any]:
+    """One device: its answers, the last of which may be how its process ended."""
+    with contextlib.ExitStack() as stack:
+        files: list[IO[bytes]] = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(4)]
+        pid = os.fork()
+        if pid == 0:
+            _be_device(entry, values, out, options, files)
+        came_to = _watch(pid, files, options.timeout, len(entry["requests"]))
+        answers = [json.loads(line) for line in _whole(files[3]).splitlines(keepends=True) if line.endswith(b"\n")]
+        if came_to is not None:
+            kind, fields = came_to
+            told = dict(zip(("stdout", "stderr", "stack"), map(_tail, files[:3]), strict=True))
+            answers.append({"ended": kind, "fields": {**fields, **told, "context": ""}})
+        return {"answers": answers}
+
+
+def _watch(pid: int, files: list[IO[bytes]], seconds: float, wanted: int) -> tuple[str, dict[str, Any]] | None:
+    """Wait for a device. How it ended, unless it answered everything."""
+    answered, since = 0, time.monotonic()
+    try:
+        while True:
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            count = _whole(files[3]).count(b"\n")
+            if ended:
+                code = os.waitstatus_to_exitcode(status)
+                return None if count == wanted else ("DeviceDied", {"status": code, "left_processes": False})
+            if count > answered:
+                answered, since = count, time.monotonic()
+            if sum(os.fstat(file.fileno()).st_size for file in files[:2]) > _OUTPUT_BYTES:
+                return "DeviceFlooded", {"limit": _OUTPUT_BYTES}
+            if time.monotonic() - since > seconds:
+                os.kill(pid, signal.SIGUSR2)
+                time.sleep(0.5)
+                return "DeviceTimeout", {"seconds": seconds}
+            time.sleep(_POLL_SECONDS)
+    finally:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, 0)
+
+
+def _be_device(entry: Any, values: Path, out: Path, options: Any, files: list[IO[bytes]]) -> NoReturn:
+    status = 70
+    try:
+        os.setpgid(0, 0)
+        os.dup2(files[0].fileno(), 1)
+        os.dup2(files[1].fileno(), 2)
+        faulthandler.enable(files[2], all_threads=True)
+        faulthandler.register(signal.SIGUSR2, files[2], all_threads=True)
+        for name, value in entry["environment"].items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        session = Session()
+        for verb, packed in entry["requests"]:
+            if verb == "leave":
+                session.clear()
+                sys.exit(0)
+            arguments = from_json(packed, lambda name: (values / name).read_bytes())
+            answer = _answer(session, verb, arguments, options if entry["has_backend"] else None, files)
+            message = to_json(answer, lambda name, data: _store(out / name, data))
+            files[3].write(json.dumps(message).encode() + b"\n")
+            files[3].flush()
+        status = 0
+    except SystemExit:
+        raise
+    except BaseException as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+    os._exit(status)
+
+
+def _answer(
+    session: Session, verb: str, arguments: dict[str, Any], options: Any, files: list[IO[bytes]]
+) -> dict[str, Any]:
+    started, marks = time.perf_counter(), [os.fstat(file.fileno()).st_size for file in files[:2]]
+    value, raised = None, None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            if verb == "register":
+                _register(options)
+            elif verb == "release":
+                session.clear()
+            elif verb == "switch":
+                for name, setting in arguments["environment"].items():
+                    os.environ.pop(name, None) if setting is None else os.environ.update({name: setting})
+            elif verb in VERBS:
+                value = VERBS[verb](session, **arguments)
+            else:
+                return {"unable": f"the target of a pack cannot answer {verb!r}"}
+        except Exception as error:
+            raised = _describe(error)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    reply = {
+        "value": value,
+        "raised": raised,
+        "seconds": time.perf_counter() - started,
+        "warnings": [f"{each.category.__name__}: {each.message}" for each in caught],
+        "stdout": _tail(files[0], marks[0]),
+        "stderr": _tail(files[1], marks[1]),
+        "peak_bytes": None,
+    }
+    return {"reply": reply}
+
+
+def _register(options: Any) -> None:
+    if options is not None:
+        for library in options.library:
+            torch.ops.load_library(library)
+        for module in options.module:
+            importlib.import_module(module)
+
+
+def _store(path: Path, data: bytes) -> None:
+    if not path.exists():
+        temporary = path.with_suffix(f".{os.getpid()}")
+        temporary.write_bytes(data)
+        temporary.replace(path)
+
+
+def _whole(file: IO[bytes]) -> bytes:
+    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0)
+
+
+def _tail(file: IO[bytes], start: int = 0) -> str:
+    size = os.fstat(file.fileno()).st_size
+    start = max(start, size - _TAIL)
+    return os.pread(file.fileno(), size - start, start).decode(errors="replace")

@@ -1,0 +1,200 @@
+"""The part of all scripts that runs in the processes of the steps: a step, its values, and telling what came of it.
+
+Copied into every script, definition by definition, with what of the harness it needs. The names in :data:`PROVIDED`
+are the script's own; here they only have types.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import resource
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+import torch
+
+from conformance.compare.values import encode
+
+# What each script has of its own.
+
+NAME = ""
+BACKEND = ""
+AUTHOR = ""
+LIBRARIES: tuple[str, ...] = ()
+DISTRIBUTION = ""
+TORCH = ""
+SECONDS = 0.0
+MEMORY = 0
+ENVIRONMENT: dict[str, dict[str, str | None]] = {}
+PROCESSES: dict[str, Callable[[], None]] = {}
+FAILURE: tuple[int, str] | None = None
+judge: Callable[[dict[int, dict[str, Any]]], None] | None = None
+PROVIDED = frozenset(
+    {
+        "NAME",
+        "BACKEND",
+        "AUTHOR",
+        "LIBRARIES",
+        "DISTRIBUTION",
+        "TORCH",
+        "SECONDS",
+        "MEMORY",
+        "ENVIRONMENT",
+        "PROCESSES",
+        "FAILURE",
+        "judge",
+        "PROVIDED",
+    }
+)
+
+
+class CannotTry(Exception):
+    """The script lacks something; the text says what, and how to give it."""
+
+
+class step:
+    """A block that is one step. The watching process learns when it begins, and what came of it.
+
+    ``fails`` marks a step that raised when the failure was recorded, after which the others went on.
+    """
+
+    def __init__(self, number: int, phase: str, fails: bool = False) -> None:
+        self.number = number
+        self.phase = phase
+        self.fails = fails
+
+    def __enter__(self) -> step:
+        self._answers = 0
+        self._said = _size_of_output()
+        _tell(step=self.number, phase=self.phase)
+        return self
+
+    def answer(self, value: Any) -> None:
+        """Let the watching process have a value, as it is now."""
+        (FOLDER / f"answer-{self.number}-{self._answers}.pt").write_bytes(encode(value))
+        self._answers += 1
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> bool:
+        said = _output_since(self._said)
+        if error is None:
+            _tell(step=self.number, phase=self.phase, returned=True, stderr=said)
+            return False
+        _tell(step=self.number, phase=self.phase, raised=_described(error), fails=self.fails, stderr=said)
+        if not self.fails:
+            traceback.print_exception(error)
+            _flush()
+            os._exit(0)
+        return True
+
+
+def _described(error: BaseException) -> dict[str, Any]:
+    names = [_qualified(base) for base in type(error).__mro__[:-1]]
+    return {"type": names[0], "bases": names[1:], "text": str(error)}
+
+
+def _qualified(type_: type) -> str:
+    return type_.__qualname__ if type_.__module__ == "builtins" else f"{type_.__module__}.{type_.__qualname__}"
+
+
+def _flush() -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+
+
+def _size_of_output() -> int:
+    _flush()
+    with contextlib.suppress(OSError):
+        return os.fstat(2).st_size
+    return 0
+
+
+def _output_since(start: int) -> str:
+    """What was written to stderr since then; nothing where that is no file."""
+    with contextlib.suppress(OSError):
+        size = _size_of_output()
+        with open("/dev/fd/2", "rb") as file:
+            return os.pread(file.fileno(), min(size - start, 1 << 16), start).decode(errors="replace")
+    return ""
+
+
+def _tell(**fact: Any) -> None:
+    if WATCHER is not None:
+        WATCHER.write((json.dumps({**fact, "pid": os.getpid()}) + "\n").encode())
+
+
+def given(name: str) -> Any:
+    """A fresh copy of one of the values in inputs.pt."""
+    return torch.load(Path(__file__).with_name("inputs.pt"), weights_only=True)[name]
+
+
+def store(name: str, data: bytes) -> None:
+    """Keep an artifact that was saved just now."""
+    (FOLDER / name).write_bytes(data)
+
+
+def fetch(name: str) -> bytes:
+    """An artifact: the one that was saved just now, or else the recorded one, which lies beside this script."""
+    fresh = FOLDER / name
+    return (fresh if fresh.exists() else Path(__file__).with_name(name)).read_bytes()
+
+
+def path_of(name: str) -> str:
+    """A file that holds an artifact, as :func:`fetch` finds it."""
+    path = FOLDER / f"file-{name}"
+    path.write_bytes(fetch(name))
+    return str(path)
+
+
+def build(module_class: Any, seed: int) -> Any:
+    """A model in evaluation mode, its weights from a seed."""
+    state = torch.get_rng_state()
+    torch.default_generator.manual_seed(seed)
+    try:
+        return module_class().eval()
+    finally:
+        torch.set_rng_state(state)
+
+
+def author() -> Any:
+    """An instance of the author's class for the conformance harness."""
+    global _AUTHOR
+    if _AUTHOR is None:
+        module, _, name = AUTHOR.partition(":")
+        target: Any = importlib.import_module(module)
+        for part in name.split("."):
+            target = getattr(target, part)
+        _AUTHOR = target() if isinstance(target, type) else target
+        _AUTHOR.name = _AUTHOR.name or BACKEND
+    return _AUTHOR
+
+
+_AUTHOR: Any = None
+#: Where artifacts and answers are kept while the steps run, and where the watching process reads.
+FOLDER = Path()
+WATCHER: IO[bytes] | None = None
+
+
+def run_steps(label: str, folder: str) -> None:
+    """Be one of the processes: take its steps, then end without ado, unless ending is one of the steps."""
+    global FOLDER, WATCHER
+    FOLDER = Path(folder)
+    WATCHER = open(FOLDER / f"{label}.jsonl", "ab", buffering=0)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with contextlib.suppress(OSError):
+        in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (in_use + MEMORY, in_use + MEMORY))
+    torch.set_num_threads(1)
+    PROCESSES[label]()
+    _flush()
+    os._exit(0)
+
+
+def leave() -> None:
+    """End the process as a script ends: what is registered for exit runs, and the interpreter is finalised."""
+    sys.exit(0)

@@ -1,0 +1,183 @@
+"""What a toolchain is: a PyTorch stack that backends plug into, as one object."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from conformance.api.backend import Backend
+from conformance.devices import DeviceKind, ZygoteKind
+from conformance.extensions import CaseModules, given, resolve
+from conformance.toolchains.source import Source
+
+if TYPE_CHECKING:
+    from conformance._util.compiling import Compilation
+    from conformance.devices import Codec
+    from conformance.toolchains.client import CellDevice
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StandIn:
+    """What stands in for a backend where a clause asks for more than plain PyTorch to excuse a failure
+    (``Control.STAND_INS``): its source, and how a report calls it."""
+
+    source: Source
+    title: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NativeProgram:
+    """A program without Python that answers verbs: how it is compiled, how its messages are encoded.
+
+    It is started with descriptors of the connection and of a file for its stack, the backend's name, and libraries.
+    """
+
+    compilation: Compilation
+    codec: Codec
+
+
+class Toolchain:
+    """A PyTorch stack that backends plug into. A subclass says what is its own; the defaults ask nothing.
+
+    An instance is given by the hook ``conformance_toolchains``. Its module imports nothing that takes time: what runs
+    in devices, or for some commands alone, is named as ``module:attribute``.
+    """
+
+    #: The name in reports, in ``--backend=NAME:...``, and of :attr:`Backend.toolchain`.
+    name: ClassVar[str]
+    #: What its backends are, for lists and help texts: "backends of torch.compile".
+    summary: ClassVar[str]
+    #: How its modules can run, as cells name it; the first is what a clause means that says nothing.
+    runtimes: ClassVar[tuple[str, ...]]
+    #: What authors derive their classes from.
+    backend_class: ClassVar[type[Backend]] = Backend
+    #: Whether it is meant where nothing says which: by a clause of a former release, or a library. One is.
+    is_default: ClassVar[bool] = False
+
+    #: The function that makes the session of a device, which answers verbs: ``module:function``.
+    session: ClassVar[str]
+    #: The class of devices that clauses see, a :class:`conformance.toolchains.client.CellDevice`: ``module:class``.
+    client: ClassVar[str]
+    #: What the zygote of its devices does ahead of them; see :class:`conformance.devices.ZygoteKind`.
+    preload: ClassVar[str] = ""
+    #: Environment variables of its devices that name a folder which no earlier run has written to.
+    run_folders: ClassVar[tuple[str, ...]] = ()
+    #: Modules whose import registers the cases of its corpus.
+    cases: ClassVar[tuple[str, ...]] = ()
+    #: The folder of its part of the contract: files ``test_*.py``, each a suite.
+    suites: ClassVar[Path]
+
+    #: What excuses a failure under ``Control.STAND_INS``, after plain PyTorch.
+    stand_ins: ClassVar[tuple[StandIn, ...]] = ()
+    #: Names of installed backends that must pass everything, for the self-test.
+    conforming: ClassVar[tuple[str, ...]] = ()
+    #: The entry points by which PyTorch itself finds its backends, where there are such.
+    entry_point_group: ClassVar[str] = ""
+    #: Whether its backends take ``--conformance-compile-options``.
+    takes_options: ClassVar[bool] = False
+    #: What a library must have to be found by ``--conformance-library``, the end of a sentence; empty: none is.
+    library_hint: ClassVar[str] = ""
+    #: Seconds in which an operator on one sample must come back, or it hangs.
+    seconds_of_an_operator: ClassVar[float] = 10.0
+    #: The parts of its reproducers, a :class:`conformance.standalone.reproducers.Kit`; empty: it has none.
+    kit: ClassVar[str] = ""
+    #: Reading and writing golden sets, a module; empty: it has none.
+    goldens: ClassVar[str] = ""
+    #: Whether its cells can be packed for targets that cannot be reached.
+    can_pack: ClassVar[bool] = False
+    #: The folder of templates of ``conformance new``; None: it has none.
+    templates: ClassVar[Path | None] = None
+
+    # Devices.
+
+    def zygote(self, role: str) -> ZygoteKind:
+        """The process from which a device for a role is forked."""
+        return ZygoteKind(self.name, ("conformance.toolchains.preloaded", *self.case_modules), self.preload)
+
+    def device(self, role: str = "host") -> DeviceKind:
+        """A device for a role in a cell: "host", "target", "native", "bare", "control", or what a clause calls it."""
+        return DeviceKind(self.name, role, self.session, self.zygote(role), self.run_folders)
+
+    @property
+    def case_modules(self) -> tuple[str, ...]:
+        """The modules of its corpus, and those that extensions add."""
+        added = [each.modules for each in given("conformance_cases", CaseModules) if each.toolchain == self.name]
+        return (*self.cases, *(module for modules in added for module in modules))
+
+    def client_class(self) -> type[CellDevice]:
+        """The class that :attr:`client` names."""
+        found: type[CellDevice] = resolve(self.client)
+        return found
+
+    def native_program(self) -> NativeProgram | None:
+        """The program without Python that answers for its artifacts; None where there is none."""
+        return None
+
+    # Finding backends. The methods marked so run in a child, where the toolchain's PyTorch may be imported.
+
+    def sources(self) -> tuple[Source, ...]:
+        """Backends that are known without a class, importing nothing of theirs."""
+        return ()
+
+    def known(self) -> dict[str, list[str]]:
+        """In a child: names that PyTorch itself knows backends by, with tags; what has a tag is for debugging alone."""
+        return {}
+
+    def named(self, name: str) -> Backend:
+        """In a child: the backend of a source without a class. Raises LookupError where none can be made of a name."""
+        raise LookupError(f"backends of the toolchain {self.name} have a class, and {name!r} has none")
+
+    def from_library(self, path: str) -> Backend:
+        """In a child: a backend that loads a library. Raises LookupError where libraries say nothing."""
+        raise LookupError(f"libraries say nothing to the toolchain {self.name}: {path}")
+
+    def registered(self) -> set[str]:
+        """In a child: the names that libraries have registered in this process so far."""
+        return set()
+
+    def names_taken(self) -> Mapping[str, str]:
+        """Names that a new backend cannot have, with whose they are. May import PyTorch's part of the toolchain."""
+        return {}
+
+    # Describing one. All in a child.
+
+    def problems(self, backend: Backend) -> list[str]:
+        """What is wrong with those attributes of an author's class that are the toolchain's own, a sentence each."""
+        return []
+
+    def details(self, backend: Backend, *, prepared: bool) -> dict[str, Any]:
+        """What a description says beyond what every backend has: ``libraries``, ``files``, ``options``.
+
+        Before it was ``prepared`` its files need not be there. Raises PluginError for what cannot be described.
+        """
+        return {}
+
+    def configure(self, backend: Backend, options: dict[str, Any]) -> None:
+        """Give a backend these options in place of its own."""
+
+    def expect_known(self, backend: Backend, registered: list[str]) -> None:
+        """Raise PluginError unless PyTorch knows the backend after its ``load()``, which ``registered`` these names."""
+
+    def reproduction(self, backend: Backend, cases: list[str]) -> dict[str, Any]:
+        """What a script without the harness has to know of the backend, and cannot ask it.
+
+        ``libraries``, ``loads`` and ``lowers`` (whether only the author's class can), ``specs``, ``options`` (None
+        where they cannot be written down), ``mode``, ``runtime``.
+        """
+        return {
+            "libraries": [],
+            "loads": True,
+            "lowers": False,
+            "specs": {},
+            "options": {},
+            "mode": None,
+            "runtime": (),
+        }
+
+    # Telling failures.
+
+    def gist(self, text: str) -> str:
+        """What an exception says, without what PyTorch's part of the toolchain puts around it."""
+        return text

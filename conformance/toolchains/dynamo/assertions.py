@@ -1,0 +1,223 @@
+"""What clauses about ``torch.compile`` backends assert with."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import torch
+
+from conformance.api.case import Call
+from conformance.api.errors import ConformanceFailure, SubjectError
+from conformance.api.features import dynamic_shapes, unbacked_sizes
+from conformance.compare.comparison import assert_close
+from conformance.compare.values import tensors_in
+from conformance.toolchains import case_named
+from conformance.toolchains.dynamo.client import (
+    COMPILER_FAILED,
+    Counts,
+    DynamoDevice,
+    Model,
+    Observation,
+    PreparedCase,
+    Surroundings,
+    Trained,
+)
+from conformance.toolchains.torchscript.assertions import check
+
+CONSTRAINT_VIOLATED = "torch.fx.experimental.symbolic_shapes.ConstraintViolationError"
+
+__all__ = [
+    "CONSTRAINT_VIOLATED",
+    "assert_clean_refusal",
+    "assert_counts",
+    "assert_dropped_alike",
+    "assert_right_or_refused",
+    "assert_same_effects",
+    "assert_same_surroundings",
+    "assert_strides_like",
+    "assert_taken_or_refused",
+    "assert_trained_alike",
+    "assert_training_refused",
+    "is_clean_refusal",
+    "sizes_of",
+]
+
+
+def assert_counts(counts: Counts, where: str, *, lowerings: int | None = None, least_runs: int = 1) -> None:
+    """The backend lowered (exactly so often, where that is given), and its code ran so often at least: the right
+    numbers alone could be those of PyTorch itself, which runs what a backend skips, be it one graph of several."""
+    check(
+        not counts.declined,
+        f"{where}: the backend raised {', '.join(dict.fromkeys(counts.declined))} in place of lowering "
+        f"{len(counts.declined)} of {counts.lowerings} graphs, which Dynamo passed over: PyTorch ran what they have",
+    )
+    if lowerings is not None:
+        check(
+            counts.lowerings == lowerings,
+            f"{where}: expected {lowerings} lowerings by the backend, found {counts.lowerings}",
+        )
+    check(counts.lowerings > 0, f"{where}: the backend was never given a graph: PyTorch ran the model by itself")
+    check(
+        counts.runs >= least_runs,
+        f"{where}: the backend's code ran {counts.runs} times in {least_runs} calls: PyTorch ran the rest by itself",
+    )
+
+
+def assert_strides_like(actual: Any, expected: Any, where: str) -> None:
+    """Each tensor has the strides of its counterpart, where these say where an element lies."""
+    for index, (mine, theirs) in enumerate(zip(tensors_in(actual), tensors_in(expected), strict=True)):
+        found, wanted = _telling_strides(mine), _telling_strides(theirs)
+        check(found == wanted, f"{where}, tensor {index}: expected strides {theirs.stride()}, found {mine.stride()}")
+
+
+def _telling_strides(tensor: torch.Tensor) -> list[int]:
+    if tensor.numel() == 0:
+        return []
+    return [stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if size > 1]
+
+
+def assert_same_effects(seen: Observation, expected: Observation, where: str) -> None:
+    """The arguments are afterwards what they are in eager PyTorch, and the same ones have been written to."""
+    assert_close(seen.arguments, expected.arguments, f"{where}, the arguments after the call")
+    check(
+        seen.written == expected.written,
+        f"{where}: which arguments have a new _version: expected {expected.written}, found {seen.written}",
+    )
+
+
+def assert_same_surroundings(found: Surroundings, expected: Surroundings, where: str) -> None:
+    """Nothing of what everybody in a process and a thread has is new, gone or another."""
+    nothing = "nothing"
+    changes = [
+        f"{name}: expected {expected.get(name, nothing)}, found {found.get(name, nothing)}"
+        for name in {**expected, **found}
+        if found.get(name) != expected.get(name)
+    ]
+    check(not changes, f"{where}: {'; '.join(changes)}")
+
+
+def assert_trained_alike(found: Trained, expected: Trained, where: str) -> None:
+    """The results are the same, those that require grad as well, and every gradient."""
+    assert_close(found.results, expected.results, f"{where}, the results")
+    wanted = expected.requires_grad
+    check(
+        found.requires_grad == wanted,
+        f"{where}: which results require grad: expected {wanted}, found {found.requires_grad}",
+    )
+    assert_close(found.gradients, expected.gradients, f"{where}, the gradients")
+
+
+def assert_training_refused(
+    host: DynamoDevice, bare: DynamoDevice, case: PreparedCase, backend: str, wanted: tuple[bool, ...]
+) -> None:
+    """A call whose arguments require grad as ``wanted`` says, or whose model's parameters do, is refused by an error
+    that names the backend, or an error of going back from it."""
+    try:
+        found = host.differentiate(host.compile(case), case.call.inputs, wanted)
+    except SubjectError as error:
+        clean = is_clean_refusal(error, backend) or "backward" in error.text
+        check(clean, f"expected BackendCompilerFailed naming {backend!r}, or an error of backward, found {error}")
+        return
+    whose = "inputs" if any(wanted) else "parameters"
+    check(all(found.requires_grad), f"{case.name}: the result requires no grad, though the {whose} do; nobody is told")
+    assert_trained_alike(found, bare.differentiate(bare.build(case), case.call.inputs, wanted), case.name)
+    check(False, f"the gradients of {case.name} are right: the declaration is out of date")
+
+
+def assert_dropped_alike(found: Trained, share: float, where: str) -> None:
+    """The gradient of the first argument is zero exactly where the result is, which is so in about ``share`` of it."""
+    (result,), (gradients,) = found.results, found.gradients
+    dropped = result == 0
+    differing = int((dropped != (gradients["argument 0"] == 0)).sum())
+    check(differing == 0, f"{where}: {differing} of {dropped.numel()} elements are dropped one way and not the other")
+    # Five standard deviations: once in two million draws.
+    allowed = 5 * (share * (1 - share) / dropped.numel()) ** 0.5
+    rate = float(dropped.double().mean())
+    check(abs(rate - share) <= allowed, f"{where}: expected {share:g} of the elements to be dropped, found {rate:g}")
+
+
+def assert_taken_or_refused(
+    host: DynamoDevice, case: PreparedCase, name: str, *, options: dict[str, Any] | None = None, mode: str | None = None
+) -> None:
+    """A compile with ``options`` or a ``mode``, in which ``name`` stands, is refused by an error that names it or the
+    keyword; or it is said that it is ignored, and the result is right."""
+    keyword = "mode" if options is None else "options"
+    try:
+        compiled = host.compile_with(case, options=options, mode=mode)
+        found = host.run(compiled, case.call.inputs).result
+    except SubjectError as error:
+        check(
+            _speaks_of(error.text, name, keyword),
+            f"{keyword} {name!r}: the error names neither: {error.type}: {error.text.strip():.300}",
+        )
+        return
+    assert_close(found, case.call.expected, f"{case.name} with an unknown one of {keyword}")
+    mentioned = name in host.said or any(
+        "ignor" in line and _speaks_of(line, name, keyword) for line in host.said.splitlines()
+    )
+    check(mentioned, f"{keyword} {name!r} is neither refused nor said to be ignored, though no backend can know it")
+
+
+def _speaks_of(text: str, name: str, keyword: str) -> bool:
+    """Whether a text has the name, or the keyword as a word ("model" is not about a mode)."""
+    return name in text or re.search(rf"\b{keyword.removesuffix('s')}s?\b", text, re.IGNORECASE) is not None
+
+
+def is_clean_refusal(error: SubjectError, backend: str) -> bool:
+    """Whether Dynamo says that the backend failed, and names it."""
+    return error.is_a(COMPILER_FAILED) and backend in error.text
+
+
+def assert_clean_refusal(host: DynamoDevice, case: PreparedCase, backend: Any) -> None:
+    """A model that needs an undeclared feature is refused by an error that names the backend (``compile.refusal``).
+
+    Where the need shows only in the data, an error of the code that runs will do, which Dynamo does not touch. A model
+    that only touches what is missing need not be refused, if it is right.
+    """
+    model = case_named(case.name, "dynamo")
+    lacking = [feature for feature in model.features if feature.name in backend.missing_features]
+    missing = ", ".join(sorted(feature.name for feature in lacking))
+    in_data = all(feature.shows_at == "run" for feature in lacking)
+    touched = {feature.name for feature in model.touches}
+    if any(feature.name == unbacked_sizes.name for feature in lacking):
+        # Otherwise Dynamo breaks the graph there, and no backend gets to see such a size.
+        host.configure(capture_dynamic_output_shape_ops=True)
+    refusals = 0
+    for call in case.calls:
+        try:
+            compiled = host.lower(case, call.inputs)
+            found = host.run(compiled, call.inputs).result
+        except SubjectError as error:
+            if not (in_data and error.phase == "run" and error.text.strip()):
+                check(
+                    is_clean_refusal(error, backend.name),
+                    f"expected BackendCompilerFailed naming {backend.name!r}, found {error.type}: "
+                    f"{error.text.strip():.300}",
+                )
+            refusals += 1
+            continue
+        try:
+            assert_close(found, call.expected, case.name)
+        except ConformanceFailure as difference:
+            raise ConformanceFailure(
+                f"{case.name} (needs {missing}) is not refused but miscomputed: {difference}"
+            ) from None
+    optional = all(feature.name in touched for feature in lacking)
+    check(refusals > 0 or optional, f"{case.name} (needs {missing}) is refused nowhere: the declaration is out of date")
+
+
+def assert_right_or_refused(host: DynamoDevice, compiled: Model, call: Call, backend: str, where: str) -> None:
+    """A call gives what it gives in eager PyTorch, or is refused by an error that names the backend."""
+    try:
+        found = host.run(compiled, call.inputs).result
+    except SubjectError as error:
+        check(is_clean_refusal(error, backend), f"{where}: expected BackendCompilerFailed with its name, found {error}")
+        return
+    assert_close(found, call.expected, where)
+
+
+def sizes_of(backend: Any) -> bool | None:
+    """What the keyword ``dynamic`` of ``torch.compile`` is, for a model that is called with several sizes: False where
+    the backend declares no dynamic shapes, so that each size is lowered for."""
+    return False if dynamic_shapes.name in backend.missing_features else None

@@ -1,0 +1,1 @@
+"""The corpus of torch.compile: the models that its clauses are tried on."""

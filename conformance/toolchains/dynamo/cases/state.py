@@ -1,0 +1,186 @@
+"""More models for torch.compile: memory that is written to or shared, control flow, sizes, operators of one's own."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from conformance import features as f
+from conformance.api.maker import Maker
+from conformance.toolchains.dynamo.cases.models import case, pairs
+
+
+@case("in_place", f.in_place, f.views, samples=pairs(3))
+class InPlace(torch.nn.Module):
+    """On what is its own."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        z = x - y
+        z.mul_(2)[1:] += 1
+        return z - y.clone().relu_()
+
+
+@case("writes_input", f.input_mutation, samples=pairs(3))
+class WritesInput(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        x.sub_(y).mul_(2)
+        return x * 3 - y
+
+
+@case("writes_slice", f.input_mutation, f.views, samples=pairs(4, 3))
+class WritesSlice(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        x[1:3, ::2] = y[:2, 1:] - 1
+        return torch.relu(x) * 2 - y
+
+
+@case("writes_buffer", f.input_mutation, f.parameters, samples=pairs(3))
+class WritesBuffer(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("total", torch.zeros(3))
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        self.total.add_(x - y)
+        return self.total * 2 - torch.relu(y)
+
+
+@case("returns_views", f.views, f.several_outputs, samples=pairs(4, 3))
+class ReturnsViews(torch.nn.Module):
+    """Of an argument, of one another, and an argument itself."""
+
+    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        z = torch.relu(x - y) * 2
+        return x[1:], z, z.t(), y
+
+
+@case("graph_break", samples=pairs(3))
+class GraphBreak(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        z = torch.relu(x - y) * 2
+        torch._dynamo.graph_break()
+        return torch.relu(z - 1) - y / 2 * x
+
+
+@case(
+    "branch_on_data",
+    f.reductions,
+    f.booleans,
+    samples=lambda make: {"forward": [(make.positive(3), make.floats(3)), (-make.positive(3), make.floats(3))]},
+    touches=(f.zero_dim,),
+)
+class BranchOnData(torch.nn.Module):
+    """The branch is Dynamo's, which breaks the graph there."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        z = x * 2 - y + y
+        if z.sum() > 0:
+            return torch.relu(y) - z * 2
+        return z - y * 3
+
+
+@case(
+    "cond",
+    f.control_flow,
+    f.reductions,
+    f.booleans,
+    samples=lambda make: {"forward": [(make.positive(3), make.floats(3)), (-make.positive(3), make.floats(3))]},
+    touches=(f.zero_dim,),
+)
+class Cond(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        taken = torch.cond(x.sum() > 0, lambda a, b: torch.relu(b) - a * 2, lambda a, b: a - b * 3, (x, y))
+        return taken * 2 - y
+
+
+@case("loop", samples=lambda make: {"forward": [(make.floats(3), make.floats(3), 3) for _ in "ab"]})
+class Loop(torch.nn.Module):
+    """Dynamo unrolls it."""
+
+    def forward(self, x: Tensor, y: Tensor, steps: int) -> Tensor:
+        for step in range(steps):
+            x = torch.relu(x - y) * (step + 1)
+        return x - y
+
+
+@case(
+    "lookup",
+    f.views,
+    samples=lambda make: {"forward": [(make.floats(5, 3), make.integers(4, low=-5, high=5)) for _ in "ab"]},
+    touches=(f.integers, f.broadcasting),
+)
+class Lookup(torch.nn.Module):
+    """Indices that count from the end as well; those beyond are errors."""
+
+    def forward(self, table: Tensor, where: Tensor) -> Tensor:
+        return torch.relu(table * 2)[where] - table[0]
+
+
+def _rows_and_columns(make: Maker) -> dict[str, list[tuple[Any, ...]]]:
+    """The same model at several sizes; the first two are lowered for first."""
+    return {"forward": [(make.floats(size, 4), make.floats(size, 4)) for size in (6, 7, 3, 11, 5, 16, 2, 9)]}
+
+
+@case("sizes", samples=_rows_and_columns)
+class Sizes(torch.nn.Module):
+    """What it computes depends on the size, not only how often."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return torch.relu(x - y) * x.size(0) - y / (1 + x * x)
+
+
+@functools.cache
+def twisted() -> Any:
+    """An operator that no backend has heard of, whose backward asks for the size. Defined where a model needs it."""
+
+    @torch.library.custom_op("conformance::twisted", mutates_args=())
+    def operator(x: Tensor) -> Tensor:
+        return x * 3 - 1
+
+    def backward(context: Any, gradient: Tensor) -> Tensor:
+        return gradient * 3 if gradient.size(0) > 8 else gradient * 3.0 + 0.0 * gradient.size(0) + 1
+
+    operator.register_fake(torch.empty_like)
+    operator.register_autograd(backward)
+    return operator
+
+
+@case("custom_operator", f.custom_operators, samples=pairs(3))
+class CustomOperator(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.operator = twisted()
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return torch.relu(self.operator(x * 2)) - y
+
+
+@case(
+    "sized_backward",
+    f.custom_operators,
+    samples=lambda make: {"forward": [(make.floats(size, 4), make.floats(size, 4)) for size in (12, 15, 5, 9)]},
+)
+class SizedBackward(CustomOperator):
+    """A large size has another backward than a small one, which only the backward itself asks about."""
+
+
+def _with_positives(make: Maker, count: int) -> Tensor:
+    return (make.floats(8).abs() + 0.25) * torch.where(torch.arange(8) < count, 1.0, -1.0)
+
+
+@case(
+    "nonzero",
+    f.unbacked_sizes,
+    f.booleans,
+    f.views,
+    samples=lambda make: {"forward": [(_with_positives(make, count), make.floats(8)) for count in (3, 7, 1, 0)]},
+    touches=(f.integers, f.empty),
+)
+class Nonzero(torch.nn.Module):
+    """A different number of elements in each sample: more than at first, one, and none."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return torch.relu(y)[torch.nonzero(x > 0)] * 2 - 1

@@ -1,0 +1,118 @@
+"""Models for torch.compile that are trained, or draw random numbers. Only the clauses that name them try them."""
+
+from __future__ import annotations
+
+import functools
+
+import torch
+from torch import Tensor
+
+from conformance import features as f
+from conformance.toolchains.dynamo.cases.models import case as everywhere
+from conformance.toolchains.dynamo.cases.models import mixed, pairs
+
+case = functools.partial(everywhere, everywhere=False)
+
+
+@case("trained", f.parameters, f.matmul, f.elementwise, samples=pairs(6, 4))
+class Trained(torch.nn.Module):
+    """Two layers whose parameters require grad, one of them frozen in part."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(4, 5), torch.nn.Linear(5, 4)
+        self.first.bias.requires_grad_(False)
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return torch.tanh(self.second(torch.relu(self.first(x)) * 2)) - y
+
+
+@case("weighted", f.parameters, samples=pairs(3, 4))
+class Weighted(torch.nn.Module):
+    """The floor of operators, and a parameter that requires grad."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(3, 4))
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return torch.relu(x - y) * self.weight - y / (1 + x * x)
+
+
+@case(
+    "convolved",
+    f.parameters,
+    f.convolution,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.floats(2, 3, 6, 5),) for _ in "ab"]},
+)
+class Convolved(torch.nn.Module):
+    """A convolution whose weights require grad."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution = torch.nn.Conv2d(3, 4, 3, padding=1, stride=2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.tanh(torch.relu(self.convolution(x)) * 2 - 1)
+
+
+@case(
+    "products",
+    f.parameters,
+    f.matmul,
+    samples=lambda make: {"forward": [(make.positive(3, 5), make.positive(3, 5)) for _ in "ab"]},
+)
+class Products(torch.nn.Module):
+    """Of positive numbers: nothing cancels, so that lower precision costs no more than a part of the result. Autocast
+    gives it a dtype that none of the arguments has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.rand(5, 4), requires_grad=False)
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return torch.relu(x @ self.weight) * 2 + y @ self.weight
+
+
+@case("steep", f.float64, samples=pairs(5, dtype=torch.float64))
+class Steep(torch.nn.Module):
+    """Its gradients are small differences of large numbers, of which float32 keeps nothing."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return (x * (y + 2.0**20) - x * 2.0**20) * 2
+
+
+@case("inner_no_grad", f.several_outputs, f.elementwise, samples=pairs(3, 4))
+class InnerNoGrad(torch.nn.Module):
+    """A factor that no gradient goes through."""
+
+    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        z = torch.relu(x - y) * 2 + x
+        with torch.no_grad():
+            factor = torch.tanh(x * 3) + y
+        return z * factor - y, factor * 2 - 1
+
+
+@case(
+    "partly_differentiable",
+    f.several_outputs,
+    f.reductions,
+    f.booleans,
+    samples=pairs(3, 4),
+    touches=(f.integers,),
+)
+class PartlyDifferentiable(torch.nn.Module):
+    """Outputs that depend on both arguments, on one, on both without a gradient, and that are no real numbers."""
+
+    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        z = mixed(x, y)
+        return z, torch.relu(y) * 3 - 1, z.detach() + y.detach(), (x > y).sum(0)
+
+
+@case("dropout", f.random_numbers, f.elementwise, samples=lambda make: {"forward": [(make.positive(40, 50),)] * 2})
+class Dropout(torch.nn.Module):
+    """No element of the input is zero, so that a zero in the result has been dropped."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.nn.functional.dropout(torch.sqrt(x) * 2 + 1, 0.25, training=True) * 3

@@ -1,0 +1,203 @@
+"""Verbs that make models and call them: build, compile, lower, run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+import torch._dynamo
+
+from conformance.api.case import case_named
+from conformance.compare.values import decode, encode, tensors_in
+from conformance.devices import Subject
+from conformance.toolchains.dynamo.verbs.session import Model, Session, verb
+
+#: Pairs (argument, dimension) that are marked dynamic.
+Marked = Sequence[Sequence[int]]
+
+
+@verb
+def samples(session: Session, case: str, seed: int) -> list[dict[str, Any]]:
+    """What eager PyTorch gives and does for each sample of a case, called in order on one module."""
+    chosen = case_named(case, "dynamo")
+    module, by_method = chosen.build(seed)
+    calls = []
+    with Subject():
+        for method in chosen.methods:
+            for inputs in by_method[method]:
+                encoded = encode(inputs)
+                calls.append({"method": method, "inputs": encoded, **observe(getattr(module, method), encoded)})
+    return calls
+
+
+def observe(function: Callable[..., Any], inputs: bytes, arranged: str = "", marks: Marked = ()) -> dict[str, Any]:
+    """Call a function with fresh copies of encoded ``inputs``: what it returned and left its arguments as, encoded
+    together so that shared memory shows, and which tensors among the arguments it has written to."""
+    arguments = arrange(decode(inputs), arranged, marks)
+    versions = [tensor._version for tensor in tensors_in(arguments)]
+    result = function(*arguments)
+    written = [tensor._version != version for tensor, version in zip(tensors_in(arguments), versions, strict=True)]
+    return {"result": encode((result, arguments)), "written": written}
+
+
+def arrange(arguments: tuple[Any, ...], arranged: str, marks: Marked) -> tuple[Any, ...]:
+    """Arguments as a caller may have them: "tied" (the second is the first), "overlapping" (both are parts of the
+    first, one row apart), "derived" (results of a computation that wants gradients); with dimensions marked dynamic."""
+    first, *others = arguments
+    if arranged == "tied":
+        arguments = (first, first, *others[1:])
+    elif arranged == "overlapping":
+        arguments = (first[:-1], first[1:], *others[1:])
+    elif arranged == "derived":
+        arguments = tuple(each.requires_grad_() * 1 for each in arguments)
+    elif arranged:
+        raise AssertionError(f"unknown arrangement {arranged!r}")
+    for argument, dimension in marks:
+        torch._dynamo.mark_dynamic(arguments[argument], dimension)
+    return arguments
+
+
+@verb
+def build(session: Session, case: str, seed: int) -> int:
+    """A case's model as it is, not compiled."""
+    module, _ = case_named(case, "dynamo").build(seed)
+    return session.keep(Model(module, module))
+
+
+@verb
+def compile(session: Session, model: int, by_name: bool = False, dynamic: bool | None = None) -> int:
+    """``torch.compile`` a model: nothing is lowered before it is called.
+
+    ``by_name`` gives the backend as users do, with nothing between it and Dynamo.
+    """
+    module = session.get(model).module
+    with Subject():
+        if by_name:
+            backend = session.backend
+            mode, options = (backend.mode, dict(backend.options) or None) if backend else (None, None)
+            function = torch.compile(module, backend=session.backend_name, mode=mode, options=options, dynamic=dynamic)
+            return session.keep(Model(module, function))
+        watch = session.watch()
+        return session.keep(Model(module, torch.compile(module, backend=watch, dynamic=dynamic), watch))
+
+
+@verb
+def lower(session: Session, model: int, inputs: bytes, arranged: str = "", marks: Marked = ()) -> None:
+    """Call a compiled model up to where its first compiled code would run, and no further."""
+    compiled = session.get(model)
+    arguments = arrange(decode(inputs), arranged, marks)
+    with Subject(), compiled.watch.only_lowering():
+        compiled.function(*arguments)
+
+
+@verb
+def run(
+    session: Session,
+    model: int,
+    inputs: bytes,
+    repeat: int = 1,
+    stance: str = "default",
+    arranged: str = "",
+    marks: Marked = (),
+) -> list[dict[str, Any]]:
+    """Call a model, compiled or not, and observe it, ``repeat`` times."""
+    function = session.get(model).function
+    with Subject(), torch.compiler.set_stance(stance):
+        return [observe(function, inputs, arranged, marks) for _ in range(repeat)]
+
+
+@verb
+def gradients(session: Session, model: int, inputs: bytes, marks: Marked = ()) -> bytes:
+    """Call a model with inputs that require grad, and go back from its result: ``(result, gradients)``, encoded."""
+    function = session.get(model).function
+    with Subject():
+        leaves = tuple(each.requires_grad_() for each in decode(inputs))
+        result = function(*arrange(leaves, "", marks))
+        weights = torch.arange(1.0, result.numel() + 1).reshape(result.shape)
+        return encode((result.detach(), torch.autograd.grad((result * weights).sum(), leaves)))
+
+
+@verb
+def run_at_sizes(session: Session, model: int, sizes: list[int]) -> list[int]:
+    """Call a compiled model of two matrices with so many rows each; the sizes at which it differs from the model."""
+    compiled = session.get(model)
+    make = torch.Generator().manual_seed(0)
+    wrong = []
+    with Subject():
+        for size in sizes:
+            inputs = [torch.randn(size, 4, generator=make) for _ in range(2)]
+            if not torch.allclose(compiled.function(*inputs), compiled.module(*inputs), rtol=1e-4, atol=1e-4):
+                wrong.append(size)
+    return wrong
+
+
+@verb
+def configure(session: Session, **settings: Any) -> None:
+    """Change settings of ``torch._dynamo.config``, as a user would, for the rest of the process."""
+    for name, value in settings.items():
+        setattr(torch._dynamo.config, name, value)
+
+
+@verb
+def counts(session: Session, model: int) -> dict[str, Any]:
+    """How often the backend was asked to lower and its code was called, and what it did that it must not."""
+    watch = session.get(model).watch
+    return {
+        "lowerings": watch.lowerings,
+        "runs": watch.runs,
+        "malformed": watch.malformed,
+        "disturbed": watch.disturbed,
+        "declined": watch.declined,
+    }
+
+
+@verb
+def forget(session: Session, model: int) -> None:
+    """Destroy one model."""
+    with Subject():
+        session.discard(model)
+
+
+@verb
+def reset(session: Session) -> None:
+    """Forget everything that Dynamo has compiled."""
+    with Subject():
+        torch._dynamo.reset()
+
+
+@verb
+def disturb(session: Session, model: int, how: str) -> None:
+    """Change the parameters and buffers of a model: in place, by other tensors, or by loading a state."""
+    module = session.get(model).module
+    with torch.no_grad(), Subject():
+        if how == "in place":
+            for tensor in (*module.parameters(), *module.buffers()):
+                tensor.mul_(3).add_(1)  # a variance stays positive: NaN would be equal to NaN, whatever was seen
+        elif how == "replaced":
+            for owner in module.modules():
+                for name, parameter in list(owner.named_parameters(recurse=False)):
+                    setattr(owner, name, torch.nn.Parameter(parameter * 2 - 1, parameter.requires_grad))
+                for name, buffer in list(owner.named_buffers(recurse=False)):
+                    setattr(owner, name, buffer * 2 - 1)
+        elif how == "loaded":
+            module.load_state_dict({name: value * 5 + 2 for name, value in module.state_dict().items()})
+        else:
+            raise AssertionError(f"unknown way {how!r} to change a model")
+
+
+@verb
+def state_of(session: Session, model: int) -> bytes:
+    """The parameters and buffers of a model, by name, encoded."""
+    with Subject():
+        state = session.get(model).module.state_dict()
+        return encode({name: value.clone() for name, value in state.items()})
+
+
+@verb
+def run_keeping(session: Session, model: int, inputs: list[bytes]) -> list[bytes]:
+    """Call a model with each of ``inputs``; each result, encoded after the last call was made."""
+    called = session.get(model)
+    with Subject():
+        results = [called.function(*decode(each)) for each in inputs]
+        return [encode(result) for result in results]

@@ -1,0 +1,308 @@
+"""What clauses assert with: each builds the text of its failure from what was expected, found, and where."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import dataclasses
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from conformance.api.errors import ConformanceFailure, DeviceDied, SubjectError
+from conformance.compare.comparison import assert_close, assert_equal, describe, is_equal
+from conformance.toolchains import case_named
+from conformance.toolchains.torchscript.client import (
+    Artifact,
+    Module,
+    PreparedCase,
+    TorchScriptDevice,
+)
+from conformance.toolchains.torchscript.damage.archive import records, underlined_lines
+
+__all__ = [
+    "Refusal",
+    "assert_bundle",
+    "assert_clean_refusal",
+    "assert_close",
+    "assert_contiguous_like",
+    "assert_equal",
+    "assert_hands_over",
+    "assert_names",
+    "assert_requires_grad_like",
+    "assert_requires_no_grad",
+    "assert_same_signatures",
+    "assert_signs_of_zeros",
+    "assert_types_like",
+    "check",
+    "is_equal",
+    "refused",
+    "traces_of",
+    "unavailable",
+    "unmangled",
+]
+
+#: The operators that every backend takes, and so none may refuse.
+_FLOOR = ("aten::add", "aten::sub", "prim::Constant")
+_OUT_OF_DATE = "it computes the right values, so the declaration in `features` is out of date"
+NOT_AVAILABLE = "Backend is not available."
+_BASE64 = re.compile(rb"[A-Za-z0-9+/]{24,}={0,2}")
+_OPERATOR = re.compile(r"\b(?:aten|prim|quantized)::\w+")
+
+
+def check(holds: bool, otherwise: str) -> None:
+    """Raise ConformanceFailure with the text unless it holds."""
+    if not holds:
+        raise ConformanceFailure(otherwise)
+
+
+@dataclasses.dataclass
+class Refusal:
+    """What a refusal said; filled when the block of :func:`refused` ends."""
+
+    what: str
+    type: str = ""
+    text: str = ""
+    error: SubjectError | None = None
+
+
+@contextlib.contextmanager
+def refused(what: str, *, even_by_ending: bool = False) -> Iterator[Refusal]:
+    """Within the block something must be refused with an exception.
+
+    With ``even_by_ending`` the process may also end with a message, as PyTorch does for a second registration.
+    Raises ConformanceFailure when nothing is refused, or the exception has no text.
+    """
+    refusal = Refusal(what)
+    try:
+        yield refusal
+    except SubjectError as error:
+        refusal.type, refusal.text, refusal.error = error.type, error.text, error
+        check(bool(error.text.strip()), f"{what}: refused with {error.type}, which says nothing")
+        return
+    except DeviceDied as error:
+        if not even_by_ending:
+            raise
+        refusal.type, refusal.text = str(error.signal or error.exit_code), error.stderr
+        return
+    raise ConformanceFailure(f"{what}: expected an error, but it was accepted")
+
+
+@contextlib.contextmanager
+def unavailable(what: str) -> Iterator[None]:
+    """Within the block something must raise "Backend is not available.", as torch.jit.Error and not RuntimeError."""
+    with refused(what) as refusal:
+        yield
+    assert refusal.error is not None
+    right = refusal.error.is_a("torch.jit.Error") and NOT_AVAILABLE in refusal.text
+    check(right, f"{what}: expected torch.jit.Error {NOT_AVAILABLE!r}, found {refusal.type}: {refusal.text:.200}")
+
+
+def assert_names(refusal: Refusal, name: str) -> None:
+    """The refusal's text holds the name."""
+    check(name in refusal.text, f"{refusal.what}: the error does not name {name!r}: {refusal.text.strip():.300}")
+
+
+def assert_hands_over(artifact: Artifact, backend: str) -> None:
+    """The artifact's code speaks of the backend's class, which does the work then."""
+    name = f"__backends__.{backend}".encode()
+    check(
+        any(name in data for data in records(artifact.data).values()),
+        f"nothing in the artifact hands the work to the class __torch__.torch.classes.__backends__.{backend}",
+    )
+
+
+def assert_same_signatures(found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """The same methods, with the same argument names and types and the same results; defaults are not compared."""
+    check(sorted(found) == sorted(wanted), f"expected the methods {sorted(wanted)}, found {sorted(found)}")
+    for method, signature in wanted.items():
+        for part in ("arguments", "returns"):
+            mine, theirs = found[method][part], signature[part]
+            check(mine == theirs, f"{part} of {method}: expected {theirs}, found {mine}")
+
+
+def assert_contiguous_like(actual: Any, expected: Any, where: str) -> None:
+    """Each tensor of ``actual`` is contiguous where that of ``expected`` is."""
+    for index, (mine, theirs) in enumerate(zip(_leaves(actual), _leaves(expected), strict=False)):
+        if isinstance(mine, torch.Tensor) and isinstance(theirs, torch.Tensor) and theirs.is_contiguous():
+            check(
+                mine.is_contiguous(),
+                f"{where}, tensor {index}: expected contiguous strides {theirs.stride()}, found {mine.stride()}",
+            )
+
+
+def assert_requires_grad_like(actual: Any, expected: Any, where: str) -> None:
+    """No tensor of ``actual`` requires grad where that of ``expected`` does not."""
+    for index, (mine, theirs) in enumerate(zip(_leaves(actual), _leaves(expected), strict=False)):
+        if isinstance(mine, torch.Tensor) and isinstance(theirs, torch.Tensor):
+            check(theirs.requires_grad or not mine.requires_grad, f"{where}, tensor {index}: requires grad")
+
+
+def assert_requires_no_grad(actual: Any, where: str) -> None:
+    """No tensor of ``actual`` requires grad, whatever eager PyTorch's does outside of a guard."""
+    for index, leaf in enumerate(_leaves(actual)):
+        check(not (isinstance(leaf, torch.Tensor) and leaf.requires_grad), f"{where}, tensor {index}: requires grad")
+
+
+def assert_signs_of_zeros(case: PreparedCase, actual: Any, expected: Any, where: str) -> None:
+    """In a case that needs ``non_finite``, zeros have the sign of the expected ones; a tolerance takes -0.0 for 0.0."""
+    if "non_finite" not in {feature.name for feature in case_named(case.name, "torchscript").features}:
+        return
+    for index, (mine, theirs) in enumerate(zip(_leaves(actual), _leaves(expected), strict=True)):
+        same = (mine != 0) | (theirs != 0) | (torch.signbit(mine) == torch.signbit(theirs))
+        check(
+            bool(same.all()),
+            f"{where}, tensor {index}: expected zeros with signs as in {describe(theirs)}, found {describe(mine)}",
+        )
+
+
+def assert_types_like(actual: Any, expected: Any, where: str) -> None:
+    """The types of the two values agree, containers and their elements included."""
+    mine, theirs = _shape_of_types(actual), _shape_of_types(expected)
+    check(mine == theirs, f"{where}: expected the types {theirs}, found {mine} ({describe(actual)})")
+
+
+def assert_clean_refusal(host: TorchScriptDevice, case: PreparedCase) -> None:
+    """A model that needs an undeclared feature is refused, with an error that helps: see ``lowering.refusal``."""
+    original = host.script(case)
+    lines = _lines_of_operators(host, original, case)
+    missing = sorted(feature.name for feature in case_named(case.name, "torchscript").features)
+    try:
+        lowered = host.lower(original)
+    except SubjectError as error:
+        if _shows_in_data(case):
+            return
+        _assert_shows_the_operator(error.text, lines)
+        return
+    if _shows_in_data(case):
+        _assert_refused_at_run(host, lowered, case)
+        return
+    verdict = _judge_accepted(host, lowered, case)
+    raise ConformanceFailure(f"{case.name} (needs {', '.join(missing)}) was accepted at lowering: {verdict}")
+
+
+def _lines_of_operators(host: TorchScriptDevice, original: Module, case: PreparedCase) -> dict[str, set[str]]:
+    """The lines of the model's source in which each operator stands."""
+    lines: dict[str, set[str]] = {}
+    for method in case.methods:
+        for operator, places in host.graph_of(original, method)["lines"].items():
+            lines.setdefault(operator, set()).update(places)
+    return lines
+
+
+def _assert_shows_the_operator(text: str, lines: dict[str, set[str]]) -> None:
+    """The refusal names an operator of the model that it may refuse, and underlines a line in which that stands.
+
+    The operators of the floor may be refused only in a model that has no other.
+    """
+    refusable = set(lines) - set(_FLOOR) or set(lines)
+    named = sorted(refusable.intersection(_OPERATOR.findall(text)))
+    check(bool(named), f"the refusal names none of {sorted(refusable)}: {text.strip():.300}")
+    shown = set(underlined_lines(text))
+    check(bool(shown), f"the refusal shows no line of the model (<--- HERE): {text.strip():.300}")
+    # Nodes that PyTorch gives no position, such as prim::SetAttr, may show any line of the model.
+    wanted = set().union(*(lines[name] or set().union(*lines.values()) for name in named))
+    check(bool(shown & wanted), f"the refusal of {named} shows {sorted(shown)}, where {sorted(wanted)} was expected")
+
+
+def _shows_in_data(case: PreparedCase) -> bool:
+    return all(feature.shows_at == "run" for feature in case_named(case.name, "torchscript").features)
+
+
+def _assert_refused_at_run(host: TorchScriptDevice, lowered: Any, case: PreparedCase) -> None:
+    refusals = 0
+    for call in case.calls:
+        try:
+            result = host.run_call(lowered, call)[0]
+        except SubjectError:
+            refusals += 1
+            continue
+        try:
+            assert_close(result, call.expected, call.method)
+        except ConformanceFailure as difference:
+            raise ConformanceFailure(f"{case.name} is not refused but miscomputed: {difference}") from None
+    check(refusals > 0, f"{case.name} is refused nowhere: {_OUT_OF_DATE}")
+
+
+def _judge_accepted(host: TorchScriptDevice, lowered: Any, case: PreparedCase) -> str:
+    try:
+        for call in case.calls:
+            assert_close(host.run_call(lowered, call)[0], call.expected, call.method)
+    except SubjectError as error:
+        return f"it fails only at run, with {error}"
+    except ConformanceFailure as difference:
+        return f"and miscomputed: {difference}"
+    return _OUT_OF_DATE
+
+
+def unmangled(qualified_name: str) -> str:
+    """A type's name without the part by which TorchScript tells types of one name apart."""
+    return re.sub(r"\.___torch_mangle_\d+", "", qualified_name)
+
+
+def _with_decodings(data: bytes) -> bytes:
+    """A record, and behind it what its long runs of base64 hold: backends pack their programs as text."""
+    decoded = []
+    for run in _BASE64.findall(data):
+        with contextlib.suppress(ValueError):
+            decoded.append(base64.b64decode(run[: len(run) // 4 * 4]))
+    return b"\n".join([data, *decoded])
+
+
+def assert_bundle(device: TorchScriptDevice, module: Module, samples: dict[str, list[tuple[Any, ...]]]) -> None:
+    """Every function that reads bundled inputs gives these samples: number, order, values, dtypes, shapes."""
+    found = device.read_bundle(module, list(samples))
+    functions = found["functions_and_info"]
+    check(
+        sorted(functions) == sorted(samples),
+        f"expected bundled inputs for {sorted(samples)}, found {sorted(functions)}",
+    )
+    for method, inputs in samples.items():
+        reader = f"get_all_bundled_inputs_for_{method}"
+        listed = functions[method].get("get_inputs_function_name")
+        check(listed == [reader], f"the functions of {method} name {listed} as its reader, not {reader}")
+        assert_equal(found["for"][method], list(inputs), f"{reader}()")
+    if "forward" in samples:
+        assert_equal(found["count"], len(samples["forward"]), "get_num_bundled_inputs()")
+        assert_equal(found["all"], list(samples["forward"]), "get_all_bundled_inputs()")
+
+
+def traces_of(identity: dict[str, Any], artifact: Artifact) -> dict[str, list[str]]:
+    """What an artifact holds of the process that made it: ``{"a path": [...], "the id": [...]}``.
+
+    Records with source positions for debugging are PyTorch's, and name the files of the model's own source. A short id,
+    as processes have in a container, is not looked for: any small number would be it.
+    """
+    contents = {
+        name: _with_decodings(data) for name, data in records(artifact.data).items() if not name.endswith(".debug_pkl")
+    }
+    # A text in a pickle may be followed by a letter: the next opcode.
+    number = re.compile(rb"(?<![0-9A-Za-z])%d(?![0-9])" % identity["pid"])
+    long_enough = identity["pid"] >= 1000
+    folders = [folder.encode() for folder in identity["folders"]]
+    return {
+        "a path": [f"{each.decode()} in {name}" for name, data in contents.items() for each in folders if each in data],
+        "the id": [
+            f"{identity['pid']} in {name}" for name, data in contents.items() if long_enough and number.search(data)
+        ],
+    }
+
+
+def _leaves(value: Any) -> list[Any]:
+    if isinstance(value, tuple | list):
+        return [leaf for item in value for leaf in _leaves(item)]
+    if isinstance(value, dict):
+        return [leaf for item in value.values() for leaf in _leaves(item)]
+    return [value]
+
+
+def _shape_of_types(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"Tuple[{', '.join(map(_shape_of_types, value))}]"
+    if isinstance(value, list):
+        return f"List[{', '.join(dict.fromkeys(map(_shape_of_types, value)))}]"
+    if isinstance(value, dict):
+        return f"Dict[{', '.join(dict.fromkeys(map(_shape_of_types, value.values())))}]"
+    return type(value).__name__

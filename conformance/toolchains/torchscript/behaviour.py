@@ -1,0 +1,113 @@
+"""The table of #53068: what must happen on a host and on a target in each state, and what does."""
+
+from __future__ import annotations
+
+from conformance.api.availability import EITHER, NOTHING, Availability, is_as_expected
+from conformance.api.case import Call
+from conformance.api.errors import ConformanceFailure, SubjectError
+from conformance.compare.comparison import assert_close
+from conformance.run.result import Record
+from conformance.toolchains.torchscript.assertions import NOT_AVAILABLE
+from conformance.toolchains.torchscript.client import Module, PreparedCase, TorchScriptDevice
+
+#: What a step came to: it worked; PyTorch said "Backend is not available."; the backend raised something of its own.
+OK, REFUSED, ERROR, WRONG = "ok", "refused", "error", "wrong numbers"
+#: What a step comes to in which the backend itself throws.
+THROWN = f"{ERROR} (RuntimeError)"
+#: What is measured on a host in a state where that is not what the author calls it: compile that serves what preprocess
+#: made ready is yes/yes in effect, and one that passes on what it is given can be called without any device.
+_MEASURED = {
+    Availability.EXECUTE_ONLY: Availability.FULL.value,
+    Availability.NONE: EITHER.join((Availability.NONE.value, Availability.COMPILE_ONLY.value)),
+}
+
+
+def expected_on_host(state: Availability) -> dict[str, str]:
+    """The row of a host. Where it can compile and not execute it behaves as where it can do neither."""
+    available = state in (Availability.FULL, Availability.EXECUTE_ONLY)
+    return {
+        "available": _yes(available),
+        "can": _MEASURED.get(state, state.value),
+        "lower": OK,
+        "warn": _yes(not available),
+        "run": OK if available else REFUSED,
+        "save": OK,
+    }
+
+
+def observe_host(host: TorchScriptDevice, case: PreparedCase) -> dict[str, str]:
+    """Lower, run and save on a host, and measure what the backend can do there."""
+    observed = {"available": _yes(host.claims_directly()), "can": "unknown"}
+    original = host.script(case)
+    try:
+        lowered = host.lower(original)
+    except SubjectError as error:
+        return observed | {"lower": kind_of(error), "warn": _yes(_warned(error.stderr))}
+    observed |= {"lower": OK, "warn": _yes(_warned(lowered.warnings)), "run": run_kind(host, lowered, case.call)}
+    try:
+        host.save(lowered)
+        observed["save"] = OK
+    except SubjectError as error:
+        observed["save"] = kind_of(error)
+    ability = host.measure(host.lower(original), case.call)
+    return observed | {"can": ability.state}
+
+
+def expected_on_target(host: Availability, state: Availability) -> dict[str, str]:
+    """The row of a target. The host's state makes a difference where the target cannot compile: loading succeeds if the
+    preprocessed module is ready, which a host without a compiler need not have made it, and else fails."""
+    if state not in (Availability.FULL, Availability.EXECUTE_ONLY):
+        return {"available": "no", "load": REFUSED}
+    if state is Availability.EXECUTE_ONLY and host in (Availability.NONE, Availability.EXECUTE_ONLY):
+        return {"available": "yes", "load": EITHER.join((OK, THROWN)), "run": EITHER.join((OK, NOTHING))}
+    return {"available": "yes", "load": OK, "run": OK}
+
+
+def observe_target(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> dict[str, str]:
+    """Load and run on a target what a host lowered and saved."""
+    artifact = host.save(host.lower(case))
+    observed = {"available": _yes(target.claims_directly())}
+    try:
+        loaded = target.load(artifact)
+    except SubjectError as error:
+        return observed | {"load": kind_of(error)}
+    return observed | {"load": OK, "run": run_kind(target, loaded, case.call)}
+
+
+def run_kind(device: TorchScriptDevice, module: Module, call: Call) -> str:
+    """What a call comes to, in the words of the table."""
+    try:
+        result = device.run_call(module, call)[0]
+    except SubjectError as error:
+        return kind_of(error)
+    try:
+        assert_close(result, call.expected, call.method)
+    except ConformanceFailure:
+        return WRONG
+    return OK
+
+
+def kind_of(error: SubjectError) -> str:
+    """Whether PyTorch refused because the backend is not available, or something else was raised."""
+    refused = error.is_a("torch.jit.Error") and NOT_AVAILABLE in error.text
+    return REFUSED if refused else f"{ERROR} ({error.type})"
+
+
+def assert_as_expected(record: Record) -> None:
+    """Every step of the row is as expected. Raises ConformanceFailure naming those that are not."""
+    steps = {**record.expected, **record.observed}
+    differences = [
+        f"{step}: expected {record.expected.get(step, 'nothing')}, observed {record.observed.get(step, 'nothing')}"
+        for step in steps
+        if not is_as_expected(record.expected.get(step), record.observed.get(step))
+    ]
+    if differences:
+        raise ConformanceFailure("; ".join(differences))
+
+
+def _yes(holds: bool) -> str:
+    return "yes" if holds else "no"
+
+
+def _warned(text: str) -> bool:
+    return "is not available. Execution of this Module" in text

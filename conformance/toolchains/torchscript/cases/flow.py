@@ -1,0 +1,95 @@
+"""Control flow, exceptions of the model itself, and what needs more than dataflow."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from conformance import features as f
+from conformance.toolchains.torchscript.cases import case
+
+
+@case(
+    "control_flow",
+    f.control_flow,
+    f.elementwise,
+    f.reductions,
+    samples=lambda make: {"forward": [(make.positive(3),), (-make.positive(3),), (make.positive(3) - 10.0,)]},
+)
+class ControlFlow(torch.nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        if bool(x.sum() > 0):
+            y = x * 2.0
+        elif bool(x.min() < -5.0):
+            y = x - 1.0
+        else:
+            y = -x
+        return y + x
+
+
+@case(
+    "loops",
+    f.loops,
+    f.control_flow,
+    f.elementwise,
+    f.reductions,
+    f.scalars,
+    samples=lambda make: {"forward": [(make.positive(3), make.number()), (make.positive(4), 0), (make.positive(2), 1)]},
+)
+class Loops(torch.nn.Module):
+    def forward(self, x: Tensor, count: int) -> Tensor:
+        for i in range(count):
+            if i == 3:
+                continue
+            x = x * 0.5 + i
+        while bool(x.sum() < 20.0):
+            x = x + 3.0
+        return x
+
+
+@case(
+    "raising",
+    f.raising,
+    f.control_flow,
+    f.reductions,
+    samples=lambda make: {"forward": [(make.positive(3),), (make.positive(5),)]},
+)
+class Raising(torch.nn.Module):
+    """Holds a raise that the sample inputs do not reach."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if bool(x.sum() < 0):
+            raise ValueError("the sum is negative")
+        return x + x
+
+
+@case(
+    "mutable_state",
+    f.mutable_state,
+    samples=lambda make: {"forward": [(make.floats(3),), (make.floats(3),)]},
+)
+class MutableState(torch.nn.Module):
+    """Writes an attribute at every call; the result depends on this call alone, so that calls can be repeated."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = torch.zeros(1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.last = x + 1.0
+        return self.last - x
+
+
+@case(
+    "fork",
+    f.fork,
+    samples=lambda make: {"forward": [(make.floats(3), make.floats(3)) for _ in range(2)]},
+)
+class Fork(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        future = torch.jit.fork(_difference, x, y)
+        return torch.jit.wait(future) + x
+
+
+def _difference(x: Tensor, y: Tensor) -> Tensor:
+    return x - y

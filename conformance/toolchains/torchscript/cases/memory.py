@@ -1,0 +1,93 @@
+"""Where memory is shared, kept, or written in place."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from conformance import features as f
+from conformance.toolchains.torchscript.cases import case
+
+
+@case(
+    "in_place",
+    f.in_place,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.floats(3, 3), make.floats(3, 3)) for _ in range(2)]},
+)
+class InPlace(torch.nn.Module):
+    """Changes an intermediate result in place, and the slice of one; the inputs stay as they were."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        z = x - y
+        z.add_(x).relu_()
+        z[0] += 1.0
+        return z
+
+
+@case(
+    "parameters",
+    f.parameters,
+    samples=lambda make: {"forward": [(make.floats(3, 4),), (make.floats(2, 4),)]},
+)
+class Parameters(torch.nn.Module):
+    """A parameter that requires grad and is every second element of its memory, a buffer that begins in the middle of
+    its own, and a second name for the parameter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(8)[::2])
+        self.register_buffer("offset", torch.randn(6)[2:])
+        self.tied = self.weight
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x - self.weight + self.offset - self.tied
+
+
+@case(
+    "weighted_pair",
+    f.parameters,
+    samples=lambda make: {"forward": [(make.floats(2, 3), make.floats(2, 3)), (make.floats(3), make.floats(3))]},
+)
+class WeightedPair(torch.nn.Module):
+    """Two tensors of one shape, and weights: what other modules can hold beside another of the same class."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(3))
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return x - self.weight - y
+
+
+@case(
+    "submodules",
+    f.submodules,
+    f.parameters,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.floats(2, 3),), (make.floats(4, 3),)]},
+)
+class Submodules(torch.nn.Module):
+    """The same submodule twice and another of the same class: each keeps its own weights and numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = _Scale(0.5, 3)
+        self.second = _Scale(-1.5, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.first(self.second(self.first(x))) + self.second.helper(x)
+
+
+class _Scale(torch.nn.Module):
+    def __init__(self, factor: float, shift: int) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(3))
+        self.factor = factor
+        self.shift = shift
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.weight * self.factor + self.shift
+
+    def helper(self, x: Tensor) -> Tensor:
+        return x - self.weight

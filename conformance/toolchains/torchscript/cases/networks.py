@@ -1,0 +1,123 @@
+"""Small networks as people ship them, with random weights."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from conformance import features as f
+from conformance.toolchains.torchscript.cases import case
+
+
+@case(
+    "linear",
+    f.matmul,
+    f.parameters,
+    f.submodules,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.floats(2, 8),), (make.floats(5, 8),)]},
+)
+class Linear(torch.nn.Module):
+    """The weight of the first layer lies transposed in memory, as one that is tied to another layer's does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        first = torch.nn.Linear(8, 16)
+        first.weight = torch.nn.Parameter(torch.randn(8, 16).t())
+        self.layers = torch.nn.Sequential(first, torch.nn.GELU(), torch.nn.Linear(16, 4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.softmax(self.layers(x), dim=-1)
+
+
+@case(
+    "conv_net",
+    f.convolution,
+    f.matmul,
+    f.parameters,
+    f.submodules,
+    f.elementwise,
+    f.views,
+    f.scalars,
+    samples=lambda make: {"forward": [(make.floats(1, 3, 16, 16),), (make.floats(2, 3, 16, 16),)]},
+)
+class ConvNet(torch.nn.Module):
+    """Stride, dilation and padding differ by direction, and the classifier's input lies transposed in memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.features = torch.nn.Sequential(
+            torch.nn.Conv2d(3, 8, 3, stride=(2, 1), padding=1, bias=False),
+            _used_batch_norm(8),
+            torch.nn.ReLU(inplace=True),
+            torch.nn.MaxPool2d(2),
+            torch.nn.Conv2d(8, 16, 3, padding=(1, 2), dilation=(1, 2), groups=2),
+            torch.nn.ReLU6(),
+            torch.nn.AdaptiveAvgPool2d((1, 3)),
+        )
+        self.dropout = torch.nn.Dropout(0.5)
+        self.classifier = torch.nn.Linear(16, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        regions = torch.flatten(self.features(x), 2).transpose(1, 2)
+        return self.classifier(self.dropout(regions))
+
+
+def _used_batch_norm(channels: int) -> torch.nn.BatchNorm2d:
+    """With statistics, weight and bias of its own: a fresh one leaves its input as it is."""
+    norm = torch.nn.BatchNorm2d(channels)
+    norm.running_mean = torch.randn(channels)
+    norm.running_var = torch.rand(channels) + 0.5
+    torch.nn.init.uniform_(norm.weight, 0.5, 2.0)
+    torch.nn.init.normal_(norm.bias)
+    return norm
+
+
+class _Adder(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return x + y
+
+
+class _Subtractor(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return x - y
+
+
+@case(
+    "two_branches",
+    f.submodules,
+    samples=lambda make: {"forward": [tuple(make.floats(2, 3) for _ in range(3)) for _ in range(2)]},
+)
+class TwoBranches(torch.nn.Module):
+    """Whichever argument does not fit, another submodule fails."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = _Adder()
+        self.right = _Subtractor()
+
+    def forward(self, x: Tensor, for_left: Tensor, for_right: Tensor) -> Tensor:
+        left = self.left(x, for_left)
+        right = self.right(x, for_right)
+        return left - right
+
+
+@case(
+    "lstm",
+    f.recurrent,
+    f.parameters,
+    f.submodules,
+    f.views,
+    f.scalars,
+    f.control_flow,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(2, 5, 6),), (make.floats(3, 2, 6),)]},
+)
+class Lstm(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = torch.nn.LSTM(6, 4, num_layers=2, batch_first=True, bidirectional=True)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        outputs, (hidden, _) = self.lstm(x)
+        return outputs, hidden

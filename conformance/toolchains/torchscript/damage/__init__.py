@@ -1,0 +1,1 @@
+"""Artifacts that are changed on purpose: from outside, and inside a backend's own processed module."""

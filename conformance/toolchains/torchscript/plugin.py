@@ -1,0 +1,148 @@
+"""The toolchain of TorchScript delegates, as an extension gives it. Imports no torch."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+from conformance._util.shipped import shipped_folder
+from conformance.api.backend import Backend, TorchScriptBackend
+from conformance.hookspecs import hookimpl
+from conformance.toolchains import NativeProgram, PluginError, Toolchain
+
+_HERE = "conformance.toolchains.torchscript"
+_BACKENDS = "__torch__.torch.classes.__backends__."
+#: What ``libraries`` must be.
+_PATHS = "a tuple of paths as strings"
+
+
+class TorchScript(Toolchain):
+    """``torch._C._jit_to_backend``, ``torch.jit.save`` and the lite interpreter."""
+
+    name = "torchscript"
+    summary = "delegates of TorchScript (to_backend)"
+    runtimes = ("full", "lite")
+    backend_class = TorchScriptBackend
+    is_default = True
+
+    session = f"{_HERE}.verbs:open_session"
+    client = f"{_HERE}.client:TorchScriptDevice"
+    preload = f"{_HERE}.preload"
+    cases = tuple(
+        f"{_HERE}.cases.{name}"
+        for name in ("arithmetic", "dtypes", "flow", "memory", "networks", "quantized", "signatures")
+    )
+
+    conforming = ("reference", "python_control")
+    library_hint = "registers no TorchScript backend (a static torch::jit::backend<...> object in it would)"
+    suites = shipped_folder("suites") / "torchscript"
+    seconds_of_an_operator = 10.0
+    kit = f"{_HERE}.reproduce.kit:KIT"
+    goldens = f"{_HERE}.goldens"
+    can_pack = True
+    templates = Path(__file__).with_name("templates")
+
+    def native_program(self) -> NativeProgram:
+        """A program of libtorch and nothing else; see ``csrc/``."""
+        from conformance.toolchains.torchscript.native import native_program
+
+        return native_program()
+
+    def from_library(self, path: str) -> Backend:
+        """A backend that is registered by loading the library."""
+        library_class = type("LibraryBackend", (TorchScriptBackend,), {"libraries": (path,)})
+        backend: Backend = library_class()
+        return backend
+
+    def registered(self) -> set[str]:
+        """The backends of this process, seen by the classes that their libraries register."""
+        import torch
+
+        names = set()
+        for schema in torch._C._jit_get_custom_class_schemas():  # type: ignore[attr-defined]
+            if schema.name == "__init__":
+                type_name = schema.arguments[0].type.annotation_str
+                if type_name.startswith(_BACKENDS):
+                    names.add(type_name.removeprefix(_BACKENDS))
+        return names
+
+    def problems(self, backend: Backend) -> list[str]:
+        """What is wrong with ``libraries``."""
+        libraries = inspect.getattr_static(backend, "libraries")
+        # What computes them may compile them, which is for after prepare(): details() looks at those.
+        if hasattr(type(libraries), "__get__") or _are_paths(libraries):
+            return []
+        return [f"libraries must be {_PATHS}, found {type(libraries).__name__}: {libraries!r:.80}"]
+
+    def details(self, backend: Backend, *, prepared: bool) -> dict[str, Any]:
+        """The libraries of a backend that has been prepared, and their digests."""
+        assert isinstance(backend, TorchScriptBackend)
+        return _libraries(backend) if prepared else {}
+
+    def expect_known(self, backend: Backend, registered: list[str]) -> None:
+        """Raise PluginError unless a class of the backend's name is registered."""
+        import torch
+
+        try:
+            getattr(torch.classes.__backends__, backend.name)
+        except RuntimeError:
+            found = f"it registered {', '.join(registered)}" if registered else "it registered no backend at all"
+            raise PluginError(
+                f"load() worked, but PyTorch knows no TorchScript backend named {backend.name!r} afterwards: {found}. "
+                "Set `name` to the name under which the library registers its class."
+            ) from None
+
+    def reproduction(self, backend: Backend, cases: list[str]) -> dict[str, Any]:
+        """Its libraries, what only its class can do, and the compile spec of each case."""
+        from conformance.compare.values import encode
+        from conformance.devices import Subject
+        from conformance.toolchains import case_named
+
+        assert isinstance(backend, TorchScriptBackend)
+        own, base = type(backend), TorchScriptBackend
+        with Subject():
+            return {
+                "libraries": [Path(path).name for path in backend.libraries],
+                "loads": own.load is not base.load,
+                "lowers": own.lower is not base.lower,
+                "specs": {case: encode(backend.compile_spec(case_named(case, self.name))) for case in cases},
+                "options": {},
+                "mode": None,
+                "runtime": (),
+            }
+
+    def gist(self, text: str) -> str:
+        """Without the traceback that the interpreter puts around or behind what was raised."""
+        from conformance.toolchains.torchscript.telling import gist
+
+        return gist(text)
+
+
+def _are_paths(value: Any) -> bool:
+    return isinstance(value, tuple) and all(isinstance(path, str) for path in value)
+
+
+def _libraries(backend: TorchScriptBackend) -> dict[str, Any]:
+    from conformance._util.files import sha256_of
+
+    libraries = backend.libraries
+    if not _are_paths(libraries):
+        raise PluginError(f"libraries must be {_PATHS}, found {type(libraries).__name__}: {libraries!r:.80}")
+    paths = [Path(path).absolute() for path in libraries]
+    missing = [path for path in libraries if not Path(path).is_file()]
+    if missing:
+        raise PluginError(
+            f"libraries names {' and '.join(missing)}, and after prepare() there is no such file: build it before the "
+            f"run or in prepare(), and give a path that is right in {Path.cwd()}, or an absolute one"
+        )
+    return {
+        "libraries": list(map(str, paths)),
+        "files": [{"name": path.name, "sha256": sha256_of(path)} for path in paths],
+    }
+
+
+@hookimpl
+def conformance_toolchains() -> list[Toolchain]:
+    """The toolchain ``torchscript``."""
+    return [TorchScript()]

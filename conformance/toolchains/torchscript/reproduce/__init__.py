@@ -1,0 +1,1 @@
+"""How a failure of a TorchScript backend is written as a script."""

@@ -1,0 +1,54 @@
+"""The part of scripts that makes a TorchScript backend known to PyTorch: by its libraries.
+
+Copied into scripts; see :mod:`conformance.standalone.reproducers._runtime`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+from importlib import metadata
+from pathlib import Path
+
+import torch
+
+from conformance.standalone.reproducers._stage import AUTHOR, DISTRIBUTION, LIBRARIES, CannotTry, author
+
+
+def load_backend() -> None:
+    """Make the backend known to PyTorch: by its libraries, or by its author's class where only that can."""
+    libraries = os.environ.get("REPRODUCER_LIBRARIES", "")
+    for library in filter(None, libraries.split(os.pathsep)):
+        torch.ops.load_library(library)
+    if not libraries and AUTHOR:
+        author().load()
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Let the command line name what a process cannot find by itself."""
+    parser.add_argument("--library", action="append", default=[], metavar="PATH", help="a library of the backend")
+
+
+def find_backend(options: argparse.Namespace) -> list[str]:
+    """The backend's libraries: those that were named, or each by its name in the usual places. Raises CannotTry."""
+    named = options.library or list(filter(None, os.environ.get("CONFORMANCE_LIBRARY", "").split(os.pathsep)))
+    for path in named:
+        if not Path(path).is_file():
+            raise CannotTry(f"there is no library {path}")
+    return [str(Path(path).resolve()) for path in named] or [_find_library(name) for name in LIBRARIES]
+
+
+def _find_library(name: str) -> str:
+    places = [Path(__file__).with_name(name), Path(torch.__file__).parent / "lib" / name]
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        files = metadata.files(DISTRIBUTION) if DISTRIBUTION else None
+        places += [Path(str(file.locate())) for file in files or () if file.name == name]
+    for place in places:
+        if place.is_file():
+            return str(place)
+    raise CannotTry(
+        f"the backend's library {name} was not found beside this script, in torch/lib"
+        + (f", or among the files of {DISTRIBUTION}" if DISTRIBUTION else "")
+        + ". Name it: --library PATH, or CONFORMANCE_LIBRARY=PATH"
+    )

@@ -1,0 +1,135 @@
+"""Availability of a torch.compile backend: how PyTorch finds it, and what its users see where its vendor's runtime, or
+what it needs to compute by itself, is not there."""
+
+from __future__ import annotations
+
+from conformance import features
+from conformance.api.availability import Availability
+from conformance.api.errors import SubjectError
+from conformance.contract import Control, Level, clause
+from conformance.toolchains.dynamo.vendor_runtime import (
+    OK,
+    REFUSED,
+    Shipment,
+    is_clear,
+    modules_if_any,
+    modules_of_runtime,
+    observe_target,
+    observed_steps,
+    told,
+)
+from conformance.toolchains.torchscript.assertions import assert_close, check
+from conformance.toolchains.torchscript.behaviour import assert_as_expected
+
+CUSTOM_BACKENDS = "https://docs.pytorch.org/docs/stable/torch.compiler_custom_backends.html"
+AVAILABILITY = "pytorch/pytorch#53068"
+DYNAMO = "dynamo"
+
+
+@clause(
+    "runtime.entry-point",
+    source=CUSTOM_BACKENDS,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("chain",),
+    control=Control.NONE,
+)
+def test_entry_point(host, case):
+    """The backend's name leads PyTorch to one callable, the same each time: no other distribution and no backend of
+    PyTorch's own has that name, and what it leads to can be registered (it is hashed, and given attributes)."""
+    check(host.listed(), "torch._dynamo.list_backends() does not have the backend")
+    problems = host.registration()
+    check(not problems, "; ".join(problems))
+
+
+@clause(
+    "runtime.absent",
+    source=CUSTOM_BACKENDS,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("chain",),
+    control=Control.NONE,
+)
+def test_absent(host, case, backend, bench, record):
+    """Where the vendor's runtime cannot be imported, loading or lowering ends with an error that names the backend or
+    what is missing; never does PyTorch compute in its place, unseen, and never does it show only when code runs."""
+    missing = modules_of_runtime(host, case, backend)
+    absent = bench.device("host without the runtime", Availability.FULL, without=missing)
+    try:
+        lowered = absent.lower(case)
+    except SubjectError as error:
+        record.note(f"Without {', '.join(missing)}: {told(error)}")
+        check(
+            is_clear(error, backend.name, missing), f"the error names neither {backend.name!r} nor {missing}: {error}"
+        )
+        return
+    found = absent.run(lowered, case.call.inputs).result
+    assert_close(found, case.call.expected, f"{case.name}, without {missing}")
+    check(False, f"without {missing} the model is lowered and computes all the same: PyTorch did, and nobody is told")
+
+
+@clause(
+    "runtime.host",
+    source=AVAILABILITY,
+    level=Level.COMPLETE,
+    toolchain=DYNAMO,
+    cases=("chain",),
+    control=Control.NONE,
+)
+def test_host(host, case, backend, bench, record):
+    """On a host with the vendor's runtime a model is lowered and runs; on one without it lowering and running are
+    refused, and refused again when they are tried again."""
+    missing = modules_of_runtime(host, case, backend)
+    absent = bench.device("host without the runtime", Availability.FULL, without=missing)
+    record.expected = dict.fromkeys(("present: load", "present: lower", "present: run"), OK)
+    record.expected |= dict.fromkeys(("absent: lower", "absent: run", "absent, again: lower"), REFUSED)
+    for state, device in (("present", host), ("absent", absent), ("absent, again", absent)):
+        steps = observed_steps(device, case, backend.name, missing)
+        record.observed |= {f"{state}: {step}": kind for step, kind in steps.items()}
+    record.observed = {step: kind for step, kind in record.observed.items() if step in record.expected}
+    assert_as_expected(record)
+
+
+@clause(
+    "runtime.target",
+    source=AVAILABILITY,
+    level=Level.COMPLETE,
+    toolchain=DYNAMO,
+    cases=("chain",),
+    control=Control.NONE,
+)
+def test_target(host, target, bare, case, backend, bench, record):
+    """A target with the vendor's runtime lowers and runs an exported program, and runs a package. One without it loads
+    the program, refuses to lower it, and can still run it uncompiled; a package it refuses, or the package needs no
+    runtime and is right. Where the backend says that it computes by itself, what is right is not PyTorch's doing."""
+    shipment = Shipment.of(host, bare, case, backend)
+    observe_target(record, target, shipment, backend.name)
+    assert_as_expected(record)
+    missing = modules_if_any(host, case, backend)
+    if not missing:
+        record.note("There is no target without the backend's runtime: it is PyTorch's own, and needs nothing else.")
+        return
+    absent = bench.device("target without the runtime", Availability.FULL, without=missing)
+    observe_target(record, absent, shipment, backend.name, missing)
+    assert_as_expected(record)
+
+
+@clause(
+    "runtime.fallback",
+    source=AVAILABILITY,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("chain", "matmul", "reductions", "softmax", "network", "beyond_32_bits"),
+    control=Control.NONE,
+    needs=(features.delegation,),
+)
+def test_fallback(host, bare, case):
+    """A backend that leaves a whole model to PyTorch's own operators declares that (delegation); one that says that it
+    computes by itself leaves none entirely."""
+    kept = host.operators_run(host.lower(case), case.call.inputs)
+    every = bare.operators_run(bare.build(case), case.call.inputs)
+    check(
+        len(kept) < len(every),
+        f"{case.name}: PyTorch itself executes {len(kept)} operators ({', '.join(dict.fromkeys(kept))}), and "
+        f"{len(every)} where there is no backend at all",
+    )

@@ -1,0 +1,261 @@
+"""Guards: what was assumed when a frame was lowered is checked at each call, and a call for which it does not hold is
+lowered for again (pytorch/pytorch#89373: also what was assumed *while* the backend lowered)."""
+
+from __future__ import annotations
+
+import statistics
+
+import torch
+
+from conformance import features
+from conformance.api.errors import SubjectError
+from conformance.api.verdicts import NotApplicable
+from conformance.contract import Control, Level, clause
+from conformance.toolchains.dynamo.assertions import (
+    CONSTRAINT_VIOLATED,
+    assert_counts,
+    assert_right_or_refused,
+    is_clean_refusal,
+    sizes_of,
+)
+from conformance.toolchains.torchscript.assertions import assert_close, check
+
+SOURCE = "pytorch/pytorch#89373"
+DYNAMO = "dynamo"
+#: The rows of both arguments.
+ROWS = ((0, 0), (1, 0))
+#: How much more a call with a new size may cost than the next ones with it.
+AT_A_NEW_SIZE = {"functions": 5000, "seconds": 0.008}
+
+
+@clause(
+    "guards.one-shape-env",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("chain", "parameters", "sizes", "scalars"),
+)
+def test_one_shape_env(host, case, backend):
+    """Dynamo's fake mode and its ShapeEnv are the only ones: lowering replaces neither, and adds no symbol that no
+    input explains, for which no guard could be made."""
+    marks = ROWS if case.name == "sizes" and "dynamic_shapes" not in backend.missing_features else ()
+    lowered = host.lower(case, marks=marks)
+    counts = host.counts(lowered)
+    assert_counts(counts, case.name, least_runs=0)
+    check(not counts.disturbed, f"{case.name}: {'; '.join(dict.fromkeys(counts.disturbed))}")
+
+
+@clause(
+    "guards.dynamic-sizes",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("sizes",),
+    needs=(features.dynamic_shapes,),
+)
+def test_dynamic_sizes(host, case):
+    """One lowering for dimensions that are marked dynamic serves every size from two up: the first call with a size
+    does nothing of a compiler's work either."""
+    lowered = host.lower(case, marks=ROWS)
+    for call in case.calls:
+        seen = host.tracing_done(lowered, call.inputs)
+        check(not seen, f"the first call with {len(call.inputs[0])} rows does a compiler's work: {', '.join(seen)}")
+        result = host.run(lowered, call.inputs, stance="fail_on_recompile").result
+        assert_close(result, call.expected, f"{case.name} of {len(call.inputs[0])} rows")
+    assert_counts(host.counts(lowered), case.name, lowerings=1, least_runs=2 * len(case.calls))
+
+
+@clause(
+    "guards.automatic",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("sizes",),
+    needs=(features.dynamic_shapes,),
+)
+def test_automatic(host, case):
+    """Unmarked, the second size is lowered for with symbolic sizes, and those that follow need no other lowering."""
+    compiled = host.compile(case)
+    for call in case.calls:
+        assert_close(host.run(compiled, call.inputs).result, call.expected, f"{len(call.inputs[0])} rows")
+    assert_counts(host.counts(compiled), f"{len(case.calls)} sizes", lowerings=2, least_runs=len(case.calls))
+
+
+@clause(
+    "guards.sizes-zero-and-one",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("sizes",),
+    needs=(features.dynamic_shapes, features.empty),
+)
+def test_sizes_zero_and_one(host, bare, case):
+    """Sizes 0 and 1, of which symbolic sizes say nothing, are lowered for by themselves, and are right."""
+    lowered, original = host.lower(case, marks=ROWS), bare.build(case)
+    x, y = case.call.inputs
+    for rows in (1, 0, 2, 1, 0):
+        inputs = (x[:rows], y[:rows])
+        expected = bare.run(original, inputs).result
+        assert_close(host.run(lowered, inputs).result, expected, f"{case.name} of {rows} rows")
+
+
+@clause(
+    "guards.many-sizes",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("sizes",),
+    needs=(features.dynamic_shapes,),
+)
+def test_many_sizes(host, case):
+    """Hundreds of sizes are served by what was lowered for the first of them. The first call with a size takes hardly
+    more than the next: in the median at most five thousand Python functions and eight milliseconds. A call after all
+    of them does no more than one before: it enters at most a hundred Python functions more."""
+    lowered = host.lower(case, marks=ROWS)
+    sizes = list(range(2, 402))
+    _, *fresh = [host.effort_at_first(lowered, call.inputs, calls=4) for call in case.calls]
+    for what, allowed in AT_A_NEW_SIZE.items():
+        found = statistics.median(each[what] for each in fresh)
+        check(
+            found <= allowed, f"{case.name}: a new size takes {found:g} {what} more than later (allowed: {allowed:g})"
+        )
+    before = host.effort(lowered, case.call.inputs, calls=3)[-1]["functions"]
+    wrong = host.run_at_sizes(lowered, sizes)
+    check(not wrong, f"{case.name}: wrong at {len(wrong)} of {len(sizes)} sizes, such as {wrong[:5]}")
+    after = host.effort(lowered, case.call.inputs, calls=3)[-1]["functions"]
+    check(
+        after <= before + 100,
+        f"{case.name}: a call enters {before:g} Python functions, and {after:g} after {len(sizes)} other sizes",
+    )
+    assert_counts(host.counts(lowered), f"{len(sizes)} sizes", lowerings=1, least_runs=len(sizes))
+
+
+@clause(
+    "guards.made-while-lowering",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("sized_backward",),
+    needs=(features.dynamic_shapes, features.training),
+)
+def test_made_while_lowering(host, bare, case):
+    """A guard that is made only while the backend lowers (the backward of an operator asks for a size) is installed: a
+    size that violates it is lowered for again, and has the right gradients."""
+    compiled, original = host.compile(case), bare.build(case)
+    for number, call in enumerate(case.calls):
+        marks = ROWS if number == 0 else ()
+        found, expected = host.gradients(compiled, call.inputs, marks), bare.gradients(original, call.inputs)
+        assert_close(found, expected, f"{case.name} of {len(call.inputs[0])} rows: (result, gradients)")
+    assert_counts(host.counts(compiled), case.name, least_runs=len(case.calls))
+
+
+@clause(
+    "guards.duplicate-arguments",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("chain", "writes_input", "writes_slice"),
+)
+def test_duplicate_arguments(host, bare, case):
+    """One tensor given for two arguments, after or before two different ones, gives what it gives in eager PyTorch."""
+    original = bare.build(case)
+    for order in (("", "tied"), ("tied", "")):
+        compiled = host.compile(case)
+        for arranged in order:
+            seen = host.run(compiled, case.call.inputs, arranged=arranged)
+            expected = bare.run(original, case.call.inputs, arranged=arranged)
+            where = f"{case.name}, {arranged or 'different'} arguments in the order {order}"
+            assert_close(seen.result, expected.result, where)
+            assert_close(seen.arguments, expected.arguments, f"{where}: the arguments after the call")
+        host.reset()
+
+
+@clause(
+    "guards.overlapping-views",
+    source="pytorch/pytorch#139789",
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("writes_slice",),
+    control=Control.AOT,
+)
+def test_overlapping_views(host, bare, case):
+    """Arguments that are overlapping views of one memory, one of which is written to, after arguments that are not."""
+    compiled, original = host.compile(case), bare.build(case)
+    x, y = case.call.inputs
+    inputs = (torch.cat([x, y[:1]]), y)
+    host.run(compiled, case.call.inputs)
+    seen, expected = (
+        device.run(model, inputs, arranged="overlapping") for device, model in ((host, compiled), (bare, original))
+    )
+    assert_close(seen.result, expected.result, f"{case.name}, overlapping arguments")
+
+
+@clause("guards.kinds", source=SOURCE, level=Level.CORE, toolchain=DYNAMO, cases=("chain",), needs=(features.float64,))
+def test_kinds(host, bare, case, backend):
+    """Arguments of another dtype, rank or layout, as far as the backend takes such, are lowered for again, and are
+    right; and so are the first ones, when they come back. Where in its memory a tensor begins is no such thing: Dynamo
+    makes no guard of it."""
+    compiled, original = host.compile(case, dynamic=sizes_of(backend)), bare.build(case)
+    x, y = case.call.inputs
+    begun_later = tuple(torch.cat([each.new_ones(1), each.flatten()])[1:].view_as(each) for each in (x, y))
+    kinds = [(x, y), begun_later, (x.double(), y.double()), (x[None], y[None]), (x[0], y[1]), (x, y)]
+    if "non_contiguous" not in backend.missing_features:
+        kinds.insert(4, (x.t(), y.t()))
+    if "mixed_dtypes" not in backend.missing_features:
+        kinds.insert(-1, (x.double(), y))
+    for inputs in kinds:
+        result = host.run(compiled, inputs).result
+        where = ", ".join(
+            f"{each.dtype} {list(each.shape)} {each.stride()} from {each.storage_offset()} on" for each in inputs
+        )
+        assert_close(result, bare.run(original, inputs).result, f"{case.name} of {where}")
+    assert_counts(host.counts(compiled), case.name, least_runs=len(kinds))
+
+
+@clause(
+    "guards.unbacked-sizes",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("nonzero",),
+    needs=(features.dynamic_shapes, features.unbacked_sizes),
+)
+def test_unbacked_sizes(host, case):
+    """Where a size is captured that only the data tells, one lowering serves every size that comes."""
+    host.configure(capture_dynamic_output_shape_ops=True)
+    lowered = host.lower(case)
+    for call in case.calls:
+        assert_close(host.run(lowered, call.inputs).result, call.expected, f"{len(call.expected)} elements")
+    assert_counts(host.counts(lowered), case.name, lowerings=1, least_runs=len(case.calls))
+
+
+@clause(
+    "guards.specialisation",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("sizes",),
+    control=Control.NONE,
+)
+def test_specialisation(host, case, backend):
+    """A backend that declares no dynamic shapes says so where a dimension is marked dynamic (ConstraintViolationError,
+    or BackendCompilerFailed with its name). Where none is, it is right at each size, or refuses in the same words what
+    Dynamo makes dynamic; and each size is right with ``dynamic=False``."""
+    if "dynamic_shapes" not in backend.missing_features:
+        raise NotApplicable("the backend declares dynamic shapes: guards.dynamic-sizes holds it to that")
+    try:
+        host.lower(case, marks=ROWS)
+    except SubjectError as error:
+        clear = error.is_a(CONSTRAINT_VIOLATED) or is_clean_refusal(error, backend.name)
+        check(clear, f"expected a ConstraintViolationError or BackendCompilerFailed, found {error}")
+    else:
+        check(False, "dimensions marked dynamic were accepted, though dynamic shapes are declared missing")
+    compiled = host.compile(case)
+    for call in case.calls:
+        assert_right_or_refused(host, compiled, call, backend.name, f"{len(call.inputs[0])} rows")
+    host.reset()
+    compiled = host.compile(case, dynamic=False)
+    for call in case.calls:
+        result = host.run(compiled, call.inputs).result
+        assert_close(result, call.expected, f"{len(call.inputs[0])} rows, dynamic=False")
+    assert_counts(host.counts(compiled), case.name, least_runs=len(case.calls))

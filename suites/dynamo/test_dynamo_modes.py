@@ -1,0 +1,266 @@
+"""The modes in which a compiled model is called: what holds in eager PyTorch holds for it."""
+
+from __future__ import annotations
+
+import contextlib
+
+import torch
+
+from conformance import features
+from conformance.api.availability import Availability
+from conformance.api.errors import SubjectError
+from conformance.api.verdicts import NotExercised
+from conformance.contract import Level, clause
+from conformance.toolchains.dynamo.assertions import (
+    assert_counts,
+    assert_same_surroundings,
+    assert_taken_or_refused,
+    assert_trained_alike,
+)
+from conformance.toolchains.torchscript.assertions import assert_close, assert_equal, check
+
+SOURCE = "pytorch/pytorch#89373"
+AUTOGRAD = "https://docs.pytorch.org/docs/stable/notes/autograd.html"
+REPRODUCIBLE = "https://docs.pytorch.org/docs/stable/notes/randomness.html"
+COMPILE = "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"
+DYNAMO = "dynamo"
+TRAINING = (features.training,)
+GUARDS = ("none", "no_grad", "inference_mode")
+#: No backend can know it.
+UNKNOWN = "no_such_thing_of_conformance"
+
+
+@clause(
+    "modes.nothing-retained", source=AUTOGRAD, level=Level.CORE, toolchain=DYNAMO, cases=("chain", "several_outputs")
+)
+def test_nothing_is_retained(host, case):
+    """Nothing holds the inputs and the results of a call but the caller, not even those that were lowered for."""
+    kept = host.retained(host.compile(case), case.call.inputs)
+    check(not kept, f"{case.name}: still in memory: {', '.join(kept)}")
+
+
+@clause(
+    "modes.no-grad",
+    source=AUTOGRAD,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("chain", "parameters", "several_outputs"),
+)
+def test_no_grad(host, case):
+    """Under no_grad and inference_mode the results are right, in whatever order the modes come, and none of them
+    requires grad, not even where the inputs do."""
+    compiled = host.compile(case)
+    for guard in ("no_grad", "inference_mode", "none", "inference_mode", "no_grad"):
+        for call in case.calls:
+            where = f"{case.name} under {guard}"
+            result, requires_grad = host.run_under(guard, compiled, call.inputs, differentiable=guard != "none")
+            assert_close(result, call.expected, where)
+            check(guard == "none" or not any(requires_grad), f"{where}: which results require grad: {requires_grad}")
+    assert_counts(host.counts(compiled), case.name, least_runs=5 * len(case.calls))
+
+
+@clause(
+    "modes.no-grad-then-training",
+    source=AUTOGRAD,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("chain", "trained"),
+    needs=TRAINING,
+)
+def test_no_grad_then_training(host, bare, case):
+    """What was lowered for under no_grad or inference_mode is lowered for again where gradients are wanted."""
+    original = bare.build(case)
+    for guard in GUARDS[1:]:
+        compiled = host.compile(case)
+        host.run_under(guard, compiled, case.call.inputs)
+        found = host.differentiate(compiled, case.call.inputs)
+        expected = bare.differentiate(original, case.call.inputs)
+        assert_trained_alike(found, expected, f"{case.name}, called under {guard} before")
+
+
+@clause(
+    "modes.autocast",
+    source="https://docs.pytorch.org/docs/stable/amp.html",
+    level=Level.COMPLETE,
+    toolchain=DYNAMO,
+    cases=("products",),
+    needs=(features.half_precision,),
+)
+def test_autocast(host, bare, case):
+    """Under autocast the results have the dtype and, within that dtype's precision, the values of eager PyTorch under
+    autocast; and without it they are as before."""
+    compiled, original = host.compile(case), bare.build(case)
+    for guard in ("none", "autocast", "none", "autocast"):
+        found, _ = host.run_under(guard, compiled, case.call.inputs)
+        expected, _ = bare.run_under(guard, original, case.call.inputs)
+        assert_equal(str(found.dtype), str(expected.dtype), f"{case.name}, the dtype under {guard}")
+        assert_close(found, expected, f"{case.name} under {guard}")
+
+
+@clause(
+    "modes.lowering-leaves-no-trace",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("chain", "matmul"),
+)
+def test_lowering_leaves_no_trace(host, case):
+    """Lowering changes nothing that others in the process rely on: random state, modes, defaults, precision, threads,
+    environment; in its own thread and in new ones."""
+    before = {thread: host.surroundings(thread) for thread in ("this", "new")}
+    host.lower(case)
+    for thread, expected in before.items():
+        assert_same_surroundings(
+            host.surroundings(thread, after="lower"), expected, f"{thread} thread after lowering {case.name}"
+        )
+
+
+@clause(
+    "modes.running-leaves-no-trace",
+    source=SOURCE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("chain", "matmul", "large"),
+)
+def test_running_leaves_no_trace(host, case):
+    """Compiled code that runs changes nothing that others in the process rely on; in its own thread and in new ones."""
+    lowered = host.lower(case)
+    before = {thread: host.surroundings(thread) for thread in ("this", "new")}
+    for call in case.calls:
+        host.run(lowered, call.inputs)
+        for thread, expected in before.items():
+            found = host.surroundings(thread, after="run")
+            assert_same_surroundings(found, expected, f"{thread} thread after running {case.name}")
+
+
+@clause("modes.errors-leave-no-trace", source=SOURCE, level=Level.COMPLETE, toolchain=DYNAMO, cases=("lookup",))
+def test_errors_leave_no_trace(host, case):
+    """A call that ends with an error leaves everything that others rely on as it was."""
+    table, where = case.call.inputs
+    lowered = host.lower(case)
+    before = host.surroundings()
+    try:
+        host.run(lowered, (table, where * 0 + 5))
+    except SubjectError:
+        assert_same_surroundings(host.surroundings(after="run"), before, f"{case.name}, after an index out of bounds")
+
+
+@clause(
+    "modes.threads",
+    source=SOURCE,
+    level=Level.COMPLETE,
+    toolchain=DYNAMO,
+    cases=("chain", "matmul", "several_outputs", "parameters"),
+)
+def test_threads(host, case):
+    """What one thread has lowered, a fresh thread and several at once can call; the backend's code runs each time."""
+    lowered = host.lower(case)
+    calls = 0
+    for threads, rounds in ((1, 3), (4, 100)):
+        found = host.run_in_threads(lowered, case.calls, threads=threads, rounds=rounds)
+        where = f"{case.name}, {threads} threads at once"
+        check(not found.errors, f"{where}: {found.errors}")
+        for call, results in zip(case.calls, found.results, strict=True):
+            for result in results:
+                assert_close(result, call.expected, where)
+        calls += threads * rounds * len(case.calls)
+        assert_counts(host.counts(lowered), where, least_runs=calls)
+
+
+@clause("modes.threads-lower", source=SOURCE, level=Level.COMPLETE, toolchain=DYNAMO, cases=("chain", "parameters"))
+def test_threads_lower(host, case):
+    """Several threads may make the first call of a compiled model at once."""
+    compiled = host.compile(case)
+    found = host.run_in_threads(compiled, case.calls, threads=4)
+    check(not found.errors, f"{case.name}, lowered by four threads at once: {found.errors}")
+    for call, results in zip(case.calls, found.results, strict=True):
+        for result in results:
+            assert_close(result, call.expected, f"{case.name}, lowered by four threads at once")
+    assert_counts(host.counts(compiled), case.name, least_runs=4 * 3 * len(case.calls))
+
+
+@clause("modes.thread-local", source=SOURCE, level=Level.COMPLETE, toolchain=DYNAMO, cases=("chain", "matmul"))
+def test_thread_local(host, case):
+    """The modes are thread-local: fresh threads have their own, whatever their parent's are, and keep them when they
+    call compiled code."""
+    lowered = host.lower(case)
+    for guard in GUARDS:
+        found = host.run_in_threads(lowered, case.calls, threads=3, guard=guard)
+        check(not found.errors, f"{case.name}, threads started under {guard}: {found.errors}")
+        fresh = [{"grad mode": True, "inference mode": False}]
+        assert_equal(found.modes, fresh, f"{case.name}: the modes of threads that were started under {guard}")
+
+
+@clause("modes.after-threads", source=SOURCE, level=Level.COMPLETE, toolchain=DYNAMO, cases=("chain", "matmul"))
+def test_after_threads(host, case):
+    """After several threads at once nothing is lowered again, and the same operators as before are left to PyTorch."""
+    lowered = host.lower(case)
+    before = sorted(host.operators_run(lowered, case.call.inputs))
+    host.run_in_threads(lowered, case.calls, threads=4)
+    runs = host.counts(lowered).runs
+    for call in case.calls:
+        assert_close(host.run(lowered, call.inputs, stance="fail_on_recompile").result, call.expected, case.name)
+    assert_counts(host.counts(lowered), case.name, least_runs=runs + len(case.calls))
+    after = sorted(host.operators_run(lowered, case.call.inputs))
+    assert_equal(after, before, f"{case.name}: the operators that PyTorch runs itself, after four threads at once")
+
+
+@clause(
+    "modes.repeatable",
+    source=REPRODUCIBLE,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("chain", "matmul", "reductions", "softmax", "large", "network"),
+)
+def test_repeatable(host, case):
+    """The same call gives the same bits again, and so does the model when it is lowered a second time."""
+    lowered = host.lower(case)
+    first, *others = host.run_often(lowered, case.call.inputs, 5)
+    for seen in others:
+        assert_equal(seen.result, first.result, f"{case.name}, called again")
+    host.reset()
+    again = host.run(host.lower(case), case.call.inputs)
+    assert_equal(again.result, first.result, f"{case.name}, lowered again")
+
+
+@clause("modes.seeds", source=REPRODUCIBLE, level=Level.COMPLETE, toolchain=DYNAMO, cases=("dropout",))
+def test_seeds(host, case):
+    """PyTorch's seed decides what a model draws: the same seed the same, another seed something else, and each call
+    draws anew."""
+    compiled = host.compile(case)
+    one, other, same = host.run_seeded(compiled, case.call.inputs, (1, 2, 1), calls=2)
+    assert_equal(same, one, f"{case.name}: two calls, after the same seed")
+    check(not torch.equal(one[0], one[1]), f"{case.name}: two calls after one seed draw the same")
+    check(not torch.equal(one[0], other[0]), f"{case.name}: the seeds 1 and 2 give the same")
+
+
+@clause("modes.unknown-options", source=COMPILE, level=Level.COMPLETE, toolchain=DYNAMO, cases=("chain",))
+def test_unknown_options(host, case):
+    """An option and a mode that no backend can know are refused with an error that names them, or said to be ignored;
+    and change nothing."""
+    assert_taken_or_refused(host, case, UNKNOWN, options={UNKNOWN: 1})
+    assert_taken_or_refused(host, case, UNKNOWN, mode=UNKNOWN)
+
+
+@clause("modes.options-apart", source=COMPILE, level=Level.COMPLETE, toolchain=DYNAMO, cases=("chain", "matmul"))
+def test_options_apart(host, case, backend, bench):
+    """Options belong to one compile: beside one with the author's options, and one with others, a compile without any
+    does what it does in a process of its own, bit by bit; and after it the first still does what it did."""
+    alone = bench.device("alone", Availability.FULL)
+    plain = alone.compile_with(case)
+    expected = alone.run(plain, case.call.inputs).result
+    ran = sorted(alone.operators_run(plain, case.call.inputs))
+    own = host.lower(case)
+    with_options = host.run(own, case.call.inputs).result
+    with contextlib.suppress(SubjectError):
+        host.run(host.compile_with(case, options={UNKNOWN: 1}), case.call.inputs)
+    for _ in range(2):
+        plain = host.compile_with(case)
+        assert_equal(host.run(plain, case.call.inputs).result, expected, f"{case.name}, compiled without options")
+        assert_equal(sorted(host.operators_run(plain, case.call.inputs)), ran, f"{case.name}: what PyTorch runs itself")
+        assert_counts(host.counts(plain), case.name, lowerings=1, least_runs=3)
+        again = host.run(own, case.call.inputs).result
+        assert_equal(again, with_options, f"{case.name} with the author's options, after a compile without any")
+        host.reset()
+    if not backend.options:
+        raise NotExercised("no options of the author's are known, which could get from one compile into another")

@@ -1,0 +1,209 @@
+"""Training: gradients, and what they go to, are those of eager PyTorch."""
+
+from __future__ import annotations
+
+import itertools
+
+from conformance import features
+from conformance.api.errors import SubjectError
+from conformance.api.verdicts import NotApplicable
+from conformance.contract import Control, Level, clause
+from conformance.toolchains.dynamo.assertions import (
+    assert_counts,
+    assert_dropped_alike,
+    assert_trained_alike,
+    assert_training_refused,
+)
+from conformance.toolchains.torchscript.assertions import assert_close, check
+
+AUTOGRAD = "https://docs.pytorch.org/docs/stable/notes/autograd.html"
+DYNAMO = "dynamo"
+TRAINING = (features.training,)
+
+
+@clause(
+    "training.gradients",
+    source=AUTOGRAD,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=(
+        "chain",
+        "float64",
+        "steep",
+        "matmul",
+        "reductions",
+        "softmax",
+        "several_outputs",
+        "views",
+        "odd_strides",
+        "trained",
+        "convolved",
+    ),
+    needs=TRAINING,
+)
+def test_gradients(host, bare, case):
+    """The gradients of inputs and parameters are those of eager PyTorch, and so are results that are gone back from."""
+    lowered, original = host.lower(case), bare.build(case)
+    for call in case.calls:
+        found, expected = host.differentiate(lowered, call.inputs), bare.differentiate(original, call.inputs)
+        assert_trained_alike(found, expected, case.name)
+    assert_counts(host.counts(lowered), case.name, least_runs=len(case.calls))
+
+
+@clause(
+    "training.requires-grad",
+    source=AUTOGRAD,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("chain", "several_outputs", "partly_differentiable"),
+    needs=TRAINING,
+)
+def test_requires_grad(host, bare, case):
+    """An output requires grad exactly where it does in eager PyTorch, whichever of the inputs require it; and gradients
+    go to those inputs alone."""
+    compiled, original = host.compile(case), bare.build(case)
+    for wanted in itertools.product((True, False), repeat=2):
+        found, expected = (
+            device.differentiate(model, case.call.inputs, wanted)
+            for device, model in ((host, compiled), (bare, original))
+        )
+        assert_trained_alike(found, expected, f"{case.name}, arguments that require grad: {wanted}")
+
+
+@clause(
+    "training.non-leaf-inputs",
+    source=AUTOGRAD,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("chain", "matmul"),
+    needs=TRAINING,
+)
+def test_non_leaf_inputs(host, bare, case):
+    """Gradients go through inputs that are results of a computation, to what that began with."""
+    lowered, original = host.lower(case, arranged="derived"), bare.build(case)
+    for call in case.calls:
+        found = host.differentiate(lowered, call.inputs, derived=True)
+        assert_trained_alike(found, bare.differentiate(original, call.inputs, derived=True), case.name)
+
+
+@clause(
+    "training.inner-no-grad",
+    source=AUTOGRAD,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("inner_no_grad",),
+    needs=TRAINING,
+)
+def test_inner_no_grad(host, bare, case):
+    """What a model computes under no_grad requires no grad, and no gradient goes through it."""
+    lowered, original = host.lower(case), bare.build(case)
+    for call in case.calls:
+        found = host.differentiate(lowered, call.inputs)
+        assert_trained_alike(found, bare.differentiate(original, call.inputs), case.name)
+
+
+@clause(
+    "training.steps",
+    source=AUTOGRAD,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("trained", "convolved"),
+    needs=TRAINING,
+)
+def test_steps(host, bare, case):
+    """Steps of gradient descent come to the losses and the parameters of eager PyTorch; frozen parameters stay."""
+    compiled, original = host.compile(case), bare.build(case)
+    losses, parameters = host.train(compiled, case.calls)
+    expected_losses, expected_parameters = bare.train(original, case.calls)
+    assert_close(losses, expected_losses, f"{case.name}: the losses")
+    assert_close(parameters, expected_parameters, f"{case.name}: the parameters after {len(losses)} steps")
+    assert_counts(host.counts(compiled), case.name, least_runs=len(losses))
+
+
+@clause(
+    "training.backward-again",
+    source=AUTOGRAD,
+    level=Level.COMPLETE,
+    toolchain=DYNAMO,
+    cases=("chain", "matmul"),
+    needs=TRAINING,
+)
+def test_backward_again(host, bare, case, record):
+    """With retain_graph one may go back several times, with the same gradients each time; or an error names that."""
+    try:
+        found = host.differentiate(host.compile(case), case.call.inputs, often=3)
+    except SubjectError as error:
+        check("retain_graph" in error.text, f"expected an error that speaks of retain_graph, found {error}")
+        record.note(f"Going back again is refused: {error.text.strip().splitlines()[0]:.200}")
+        return
+    expected = bare.differentiate(bare.build(case), case.call.inputs, often=3)
+    assert_trained_alike(found, expected, f"{case.name}, gone back three times")
+
+
+@clause(
+    "training.double-backward",
+    source=AUTOGRAD,
+    level=Level.COMPLETE,
+    toolchain=DYNAMO,
+    cases=("chain", "matmul"),
+    needs=TRAINING,
+    control=Control.AOT,
+)
+def test_double_backward(host, bare, case, record):
+    """Gradients of gradients are right, or refused with an error; they are never wrong, and never silently missing."""
+    compiled = host.compile(case)
+    try:
+        found = host.differentiate_twice(compiled, case.call.inputs)
+    except SubjectError as error:
+        check("backward" in error.text, f"expected an error that speaks of double backward, found {error}")
+        record.note(f"Double backward is refused: {error.text.strip().splitlines()[0]:.200}")
+        return
+    expected = bare.differentiate_twice(bare.build(case), case.call.inputs)
+    assert_close(found, expected, f"{case.name}: gradients of gradients")
+
+
+@clause(
+    "training.dropout",
+    source=AUTOGRAD,
+    level=Level.COMPLETE,
+    toolchain=DYNAMO,
+    cases=("dropout",),
+    needs=TRAINING,
+)
+def test_dropout(host, case):
+    """What is dropped on the way forward is dropped on the way back, and about as much as was asked for."""
+    compiled = host.compile(case)
+    for call in case.calls:
+        assert_dropped_alike(host.differentiate(compiled, call.inputs), 0.25, case.name)
+
+
+@clause(
+    "training.nothing-retained",
+    source=AUTOGRAD,
+    level=Level.COMPLETE,
+    toolchain=DYNAMO,
+    cases=("chain", "matmul"),
+    needs=TRAINING,
+)
+def test_training_retains_nothing(host, case):
+    """After a backward pass nothing holds the inputs, the results and the gradients of a call but the caller."""
+    kept = host.retained(host.compile(case), case.call.inputs, differentiable=True)
+    check(not kept, f"{case.name}: still in memory: {', '.join(kept)}")
+
+
+@clause(
+    "training.refusal",
+    source=AUTOGRAD,
+    level=Level.CORE,
+    toolchain=DYNAMO,
+    cases=("chain",),
+    control=Control.NONE,
+)
+def test_training_refused(host, bare, case, backend, other_case):
+    """A backend that declares no training refuses inputs and parameters that require grad by BackendCompilerFailed with
+    its name, or refuses to go back; its results never just require no grad, which leaves them out of a larger loss
+    unseen."""
+    if "training" not in backend.missing_features:
+        raise NotApplicable("the backend declares training: training.gradients holds it to that")
+    for tried, wanted in ((case, (True, True)), (other_case("weighted"), (False, False))):
+        assert_training_refused(host, bare, tried, backend.name, wanted)

@@ -1,0 +1,214 @@
+"""Availability: what a backend claims with ``is_available()``, what it can really do, and how PyTorch behaves by it."""
+
+from __future__ import annotations
+
+from conformance.api.availability import Availability
+from conformance.api.verdicts import NotExercised
+from conformance.contract import Control, Level, clause
+from conformance.toolchains.torchscript.assertions import assert_close, check, unavailable
+from conformance.toolchains.torchscript.behaviour import (
+    assert_as_expected,
+    expected_on_host,
+    expected_on_target,
+    observe_host,
+    observe_target,
+    run_kind,
+)
+
+EVERY_STATE = tuple(Availability)
+NONE, FULL = Availability.NONE, Availability.FULL
+BOTH_RUNTIMES = ("full", "lite")
+SOURCE = "pytorch/pytorch#53068"
+
+
+@clause(
+    "availability.host",
+    source=SOURCE,
+    level=Level.MOBILE,
+    runtimes=("full",),
+    hosts=EVERY_STATE,
+    control=Control.NONE,
+)
+def test_host(host, case, bench, record):
+    """On the host, lowering, its warning, running, and saving behave as the table of #53068 says for what the backend
+    can do there; compile and execute are measured, and are what the state says."""
+    record.expected = expected_on_host(bench.cell.host)
+    record.observed = observe_host(host, case)
+    assert_as_expected(record)
+
+
+@clause(
+    "availability.target",
+    source=SOURCE,
+    level=Level.MOBILE,
+    runtimes=BOTH_RUNTIMES,
+    hosts=EVERY_STATE,
+    targets=EVERY_STATE,
+    control=Control.NONE,
+)
+def test_target(host, target, case, bench, record):
+    """An artifact from a host in any state loads and runs on a target in any state as the table of #53068 says, by the
+    full JIT and by the lite interpreter."""
+    record.expected = expected_on_target(bench.cell.host, bench.cell.target)
+    record.observed = observe_target(host, target, case)
+    assert_as_expected(record)
+
+
+@clause(
+    "availability.claim",
+    source=SOURCE,
+    level=Level.MOBILE,
+    hosts=EVERY_STATE,
+    control=Control.NONE,
+)
+def test_claim(host, case):
+    """is_available() is true exactly when compile and execute can both be called, and both were measured; a fresh
+    object of the backend's class says the same as the one inside a lowered module."""
+    lowered = host.lower(case)
+    claim = host.claims(lowered)["answers"][0]
+    check(host.claims_directly() == claim, f"the module's object says {claim}, a fresh one {not claim}")
+    ability = host.measure(lowered, case.call)
+    able = ability.state == FULL.value
+    check(
+        claim == able,
+        f"is_available() is {claim}, but measured compile/execute is {ability.state} "
+        f"(compile: {ability.compile_error or 'works'}; execute: {ability.execute_error or 'works'})",
+    )
+
+
+@clause(
+    "availability.impossible",
+    source=SOURCE,
+    level=Level.MOBILE,
+    hosts=EVERY_STATE,
+    control=Control.NONE,
+)
+def test_impossible(host, case):
+    """A host that cannot compile cannot execute either: execute without compile is not possible there."""
+    ability = host.measure(host.lower(case), case.call)
+    check(
+        ability.state != Availability.EXECUTE_ONLY.value,
+        f"compile fails on the host ({ability.compile_error}), and execute works all the same",
+    )
+
+
+@clause(
+    "availability.impossible-target",
+    source=SOURCE,
+    level=Level.MOBILE,
+    targets=EVERY_STATE,
+    control=Control.NONE,
+)
+def test_impossible_target(host, target, case):
+    """A target that claims to be available can execute what it compiles: no compile without execute there."""
+    claims = target.claims_directly()
+    artifact = host.save(host.lower(case))
+    if not claims:
+        with unavailable("loading where is_available() is false"):
+            target.load(artifact)
+        return
+    ability = target.measure(target.load(artifact), case.call)
+    check(
+        ability.state != Availability.COMPILE_ONLY.value,
+        f"the target claims to be available and compiles, but cannot execute: {ability.execute_error}",
+    )
+
+
+@clause(
+    "availability.warning",
+    source=SOURCE,
+    level=Level.MOBILE,
+    hosts=(NONE, FULL),
+    control=Control.NONE,
+)
+def test_warning(host, case, backend, bench):
+    """Lowering on a host where the backend is not available warns that it is not, by name, and that saving and loading
+    elsewhere still work; where it is available nothing of the kind is said."""
+    said = host.lower(case).warnings
+    if bench.cell.host is FULL:
+        warned = f"Backend [{backend.name}] is not available" in said
+        check(not warned, f"a warning although the backend is available: {said.strip():.300}")
+    else:
+        wanted = f"Backend [{backend.name}] is not available. Execution of this Module is still possible by saving and"
+        check(wanted in said, f"expected the warning {wanted!r}..., found {said.strip():.300}")
+
+
+@clause(
+    "availability.lost",
+    source=SOURCE,
+    level=Level.MOBILE,
+    runtimes=BOTH_RUNTIMES,
+    control=Control.NONE,
+)
+def test_lost(host, target, case, backend):
+    """A backend that becomes unavailable after loading: running raises "Backend is not available.", nothing crashes,
+    and nothing that was loaded is harmed."""
+    loaded = target.load(host.save(host.lower(case)))
+    target.run_call(loaded, case.call)
+    if backend.lost is None:
+        raise NotExercised(
+            "the backend's class gives no way to lose availability in a running process (attribute 'lost')"
+        )
+    target.switch(backend.lost)
+    for call in case.calls:
+        with unavailable("running after the backend was lost"):
+            target.run_call(loaded, call)
+    target.switch(dict.fromkeys(backend.lost) | (backend.environment(FULL) or {}))
+    assert_close(target.run_call(loaded, case.call)[0], case.call.expected, "running after it was lost and came back")
+
+
+@clause(
+    "availability.regained",
+    source=SOURCE,
+    level=Level.MOBILE,
+    cases=("add", "two_methods", "parameters", "conv_net"),
+    runtimes=BOTH_RUNTIMES,
+    hosts=(NONE,),
+    targets=(FULL,),
+    control=Control.NONE,
+)
+def test_regained(host, target, case):
+    """An artifact that was lowered while the host was unavailable runs on a target where the backend is available."""
+    loaded = target.load(host.save(host.lower(case)))
+    for call in case.calls:
+        assert_close(target.run_call(loaded, call)[0], call.expected, f"{case.name}, lowered where unavailable")
+
+
+@clause(
+    "availability.stable",
+    source=SOURCE,
+    level=Level.MOBILE,
+    hosts=EVERY_STATE,
+    control=Control.NONE,
+)
+def test_stable(host, case):
+    """The claim does not change between two questions in the same state, and asking costs little."""
+    lowered = host.lower(case)
+    claims = host.claims(lowered, count=50)
+    check(len(set(claims["answers"])) == 1, f"equal questions had the answers {claims['answers']}")
+    check(
+        claims["slow_seconds"] < 0.1,
+        f"three questions took {claims['slow_seconds']:.3f} s or more each; one is asked at every call",
+    )
+    run_kind(host, lowered, case.call)
+    after = host.claims(lowered)["answers"][0]
+    check(after == claims["answers"][0], f"after running, the answer is {after}")
+
+
+@clause(
+    "availability.text",
+    source=SOURCE,
+    level=Level.MOBILE,
+    runtimes=BOTH_RUNTIMES,
+    hosts=(FULL, NONE),
+    targets=(NONE,),
+    control=Control.NONE,
+)
+def test_text(host, target, case):
+    """Loading where the backend is not available raises torch.jit.Error with the text "Backend is not available.", and
+    the process is sound afterwards."""
+    artifact = host.save(host.lower(case))
+    for _ in range(2):
+        with unavailable("loading where the backend is not available"):
+            target.load(artifact)
+    check(not target.claims_directly(), "is_available() is true after loading was refused")

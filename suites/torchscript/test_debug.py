@@ -1,0 +1,154 @@
+"""Errors and debug information: what a user learns when a lowered module fails, and that the process goes on."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+
+import torch
+
+from conformance import features
+from conformance.api.errors import SubjectError
+from conformance.api.verdicts import NotApplicable
+from conformance.contract import Control, Level, clause
+from conformance.toolchains.torchscript.assertions import NOT_AVAILABLE, assert_close, assert_names, check, refused
+from conformance.toolchains.torchscript.client import Artifact
+from conformance.toolchains.torchscript.damage.archive import debug_handles, underlined_lines
+from conformance.toolchains.torchscript.damage.processed import damaged_programs
+
+BOTH = ("full", "lite")
+LITE = ("lite",)
+#: The argument of ``two_branches`` that does not fit → where that shows: the submodule, the operator, the source.
+PLACES = {1: ("left(_Adder)", "aten::add", "x + y"), 2: ("right(_Subtractor)", "aten::sub", "x - y")}
+
+
+def misfit(case, position):
+    """Inputs of the case's first call, of which the one at ``position`` fits none of the others."""
+    inputs = list(case.call.inputs)
+    inputs[position] = torch.ones(2, 5)
+    return tuple(inputs)
+
+
+@contextlib.contextmanager
+def failing(what):
+    """Within the block a run must fail, and not with the words for a backend that is not available: this one is."""
+    with refused(what) as refusal:
+        yield refusal
+    check(NOT_AVAILABLE not in refusal.text, f"{what}: the backend is available, and the error says that it is not")
+
+
+@clause(
+    "debug.handles",
+    source="pytorch/pytorch#52603",
+    level=Level.COMPLETE,
+    cases=("add", "two_branches", "linear", "conv_net", "control_flow"),
+    runtimes=LITE,
+    needs=(features.debug_handles,),
+)
+def test_handles(host, case):
+    """The debug handles that preprocess asked for are unique, and map every operator of the model that computes."""
+    original = host.script(case)
+    wanted = Counter(host.work_of(original, case.methods[0]))
+    found = debug_handles(host.save(host.lower(original)).data)
+    repeated = [handle for handle, count in Counter(handle for handle, _ in found).items() if count > 1]
+    check(not repeated, f"{case.name}: these debug handles stand for several nodes: {repeated}")
+    lacking = wanted - Counter(kind for _, kind in found)
+    check(not lacking, f"{case.name}: no debug handle maps {dict(lacking)}")
+
+
+@clause(
+    "debug.runtime-error",
+    source="pytorch/pytorch#52603",
+    level=Level.COMPLETE,
+    cases=("two_branches",),
+    runtimes=LITE,
+    needs=(features.debug_handles,),
+)
+def test_runtime_error(host, target, case):
+    """An error that is thrown in execute shows, in the lite interpreter, the hierarchy of the modules and the source
+    line of the operator that failed."""
+    loaded = target.load(host.save(host.lower(case)))
+    for position, (module, operator, source) in PLACES.items():
+        with refused(f"{case.name} with a misfit for {module}, lite") as refusal:
+            target.run(loaded, "forward", misfit(case, position))
+        assert_names(refusal, f"{module}::forward.{operator}")
+        lines = underlined_lines(refusal.text)
+        check(any(source in line for line in lines), f"expected the line {source!r} to be underlined, found {lines}")
+
+
+@clause("debug.message", source="pytorch/pytorch#52603", level=Level.COMPLETE, cases=("two_branches", "add"))
+def test_message(host, target, case):
+    """What execute threw arrives with its text where the module was lowered and where it is loaded, by the full JIT
+    and by the lite interpreter."""
+    lowered = host.lower(case)
+    modules = [(host, lowered), *((target, target.load(host.save(lowered, runtime=runtime))) for runtime in BOTH)]
+    with failing(f"{case.name} with a misfit") as refusal:
+        modules[-1][0].run(modules[-1][1], "forward", misfit(case, 1))
+    said = refusal.text.strip().splitlines()[0].strip()
+    for device, module in modules:
+        with failing(f"{case.name} with a misfit") as refusal:
+            device.run(module, "forward", misfit(case, 1))
+        assert_names(refusal, said)
+
+
+@clause(
+    "debug.raises",
+    source="pytorch/pytorch#52603",
+    level=Level.COMPLETE,
+    cases=("add", "two_branches", "two_methods"),
+    runtimes=BOTH,
+)
+def test_raises(host, target, case):
+    """An exception in execute surfaces at that run; later runs, of this module and of others, are right."""
+    artifact = host.save(host.lower(case))
+    modules = [target.load(artifact) for _ in range(2)]
+    for position in (1, 0, 1):
+        with failing(f"{case.name} with a misfit"):
+            target.run(modules[0], case.call.method, misfit(case, position))
+        for module in (*modules, target.load(artifact)):
+            for call in case.calls:
+                assert_close(target.run_call(module, call)[0], call.expected, f"{case.name} after a run that failed")
+
+
+@clause(
+    "debug.raises-at-load",
+    source="pytorch/pytorch#52603",
+    level=Level.COMPLETE,
+    cases=("add", "linear"),
+    runtimes=BOTH,
+    control=Control.NONE,
+)
+def test_raises_at_load(host, target, case):
+    """An exception in compile surfaces when the artifact is loaded; modules that are loaded before and after it, and
+    those already there, are right."""
+    artifact = host.save(host.lower(case))
+    before = target.load(artifact)
+    raised = 0
+    for _, data in damaged_programs(artifact.data, seed=case.seed, count=8):
+        try:
+            target.load(Artifact(data, artifact.runtime))
+        except SubjectError:
+            raised += 1
+        for module in (before, target.load(artifact)):
+            assert_close(target.run_call(module, case.call)[0], case.call.expected, f"{case.name} after a failed load")
+    if not raised:
+        raise NotApplicable("compile raised for none of the damaged processed modules")
+
+
+@clause(
+    "debug.raises-at-lowering",
+    source="pytorch/pytorch#52603",
+    level=Level.COMPLETE,
+    cases=("add", "two_methods"),
+    control=Control.NONE,
+)
+def test_raises_at_lowering(host, case):
+    """An exception in preprocess surfaces when the module is lowered; modules that were lowered before it, and those
+    that are lowered after it, are right."""
+    before = host.lower(case)
+    for _ in range(2):
+        with refused("lowering with a spec that names no method"):
+            host.lower_badly(host.script(case), "unknown method")
+        for module in (before, host.lower(case)):
+            result = host.run_call(module, case.call)[0]
+            assert_close(result, case.call.expected, f"{case.name} after a lowering that failed")

@@ -1,0 +1,306 @@
+"""Lowering: what ``torch._C._jit_to_backend`` makes of a scripted module."""
+
+from __future__ import annotations
+
+from conformance.api.availability import Availability
+from conformance.api.verdicts import NotApplicable, NotExercised
+from conformance.contract import Control, Level, clause
+from conformance.toolchains.torchscript.assertions import (
+    assert_clean_refusal,
+    assert_close,
+    assert_contiguous_like,
+    assert_equal,
+    assert_names,
+    assert_requires_grad_like,
+    assert_same_signatures,
+    assert_signs_of_zeros,
+    assert_types_like,
+    check,
+    refused,
+)
+from conformance.toolchains.torchscript.specs import with_foreign_entries
+
+EVERY_CASE: tuple[str, ...] = ()
+REPRESENTATIVE = ("add", "two_methods", "parameters", "conv_net")
+
+
+@clause("lowering.methods", source="pytorch/pytorch#71597", level=Level.CORE, cases=EVERY_CASE, control=Control.NONE)
+def test_methods(host, case, record):
+    """Every key of the method compile spec is a method of the lowered module, with the original's argument names,
+    types and return type; nothing else of the original is exposed."""
+    original = host.script(case)
+    lowered = host.lower(original)
+    wanted, found = host.signatures(original), host.signatures(lowered)
+    assert_same_signatures(found, {method: wanted[method] for method in case.methods})
+    exposed = host.exposes(lowered, original)
+    check(not exposed, f"the lowered module exposes attributes of the original: {exposed}")
+    if any(wanted[method]["defaults"] and not found[method]["defaults"] for method in case.methods):
+        record.note("PyTorch drops the default values of arguments when it lowers: callers must give each argument.")
+
+
+@clause("lowering.outputs", source="pytorch/pytorch#41145", level=Level.CORE, cases=EVERY_CASE)
+def test_outputs(host, case):
+    """Each method gives the outputs of eager PyTorch, within tolerance, for every sample, and when asked again."""
+    lowered = host.lower(case)
+    for call in (*case.calls, *case.calls):
+        result = host.run_call(lowered, call)[0]
+        assert_close(result, call.expected, f"{case.name}.{call.method}")
+        assert_signs_of_zeros(case, result, call.expected, f"{case.name}.{call.method}")
+
+
+@clause("lowering.layout", source="pytorch/pytorch#41145", level=Level.CORE, cases=EVERY_CASE)
+def test_layout(host, case):
+    """A result is contiguous where eager PyTorch's is, so that code which calls view() on it keeps working."""
+    lowered = host.lower(case)
+    for call in case.calls:
+        assert_contiguous_like(host.run_call(lowered, call)[0], call.expected, f"{case.name}.{call.method}")
+
+
+@clause("lowering.requires-grad", source="pytorch/pytorch#26477", level=Level.CORE, cases=("add", "parameters"))
+def test_requires_grad(host, case):
+    """A result requires grad only where eager PyTorch's does."""
+    lowered = host.lower(case)
+    for call in case.calls:
+        assert_requires_grad_like(host.run_call(lowered, call)[0], call.expected, f"{case.name}.{call.method}")
+
+
+@clause(
+    "lowering.repeatable",
+    source="pytorch/pytorch#53068",
+    level=Level.CORE,
+    cases=("add", "two_methods", "linear"),
+)
+def test_repeatable(host, case):
+    """A method is a function of its inputs: called many times, in any order with others, it gives the same bits."""
+    lowered = host.lower(case)
+    first = {index: host.run_call(lowered, call)[0] for index, call in enumerate(case.calls)}
+    for index, call in reversed(list(enumerate(case.calls))):
+        for result in host.run_call(lowered, call, repeat=40):
+            assert_equal(result, first[index], f"{case.name}.{call.method}, called again")
+
+
+@clause("lowering.original-untouched", source="pytorch/pytorch#53068", level=Level.CORE, cases=REPRESENTATIVE)
+def test_original_is_untouched(host, case):
+    """The original module computes the same, and has the same methods, attributes and state, after lowering, and after
+    the lowered module has run."""
+    original = host.script(case)
+    before = host.state_of(original)
+    lowered = host.lower(original)
+    assert_equal(host.state_of(original), before, "the original's methods, attributes and tensors")
+    for call in case.calls:
+        host.run_call(lowered, call)
+    assert_equal(host.state_of(original), before, "the original's methods, attributes and tensors, after a run")
+    for call in case.calls:
+        assert_close(host.run_call(original, call)[0], call.expected, f"the original's {call.method}")
+
+
+@clause("lowering.inputs-untouched", source="pytorch/pytorch#41145", level=Level.CORE, cases=EVERY_CASE)
+def test_inputs_are_untouched(host, case):
+    """Running mutates no input; outputs share memory with no input and no earlier output, and keep their values."""
+    lowered = host.lower(case)
+    for call in case.calls:
+        seen = host.run_watched(lowered, call, list(case.calls))
+        for what, found in seen.items():
+            check(not found, f"{case.name}.{call.method}: {what.replace('_', ' ')}: {found}")
+
+
+@clause("lowering.output-types", source="pytorch/pytorch#53068", level=Level.CORE, cases=EVERY_CASE)
+def test_output_types(host, case):
+    """What execute returns has the types that the method declares: a wrong type is an error, never a value."""
+    lowered = host.lower(case)
+    for call in case.calls:
+        assert_types_like(host.run_call(lowered, call)[0], call.expected, f"{case.name}.{call.method}")
+
+
+@clause(
+    "lowering.spec-intact",
+    source="pytorch/pytorch#71597",
+    level=Level.CORE,
+    cases=("add", "two_methods"),
+    control=Control.NONE,
+)
+def test_spec_is_intact(host, case, backend, record):
+    """The compile spec reaches the backend as given, each method's own, nested values and entries that the backend does
+    not know too, and reads back equal from the lowered one."""
+    original = host.script(case)
+    given = host.given_spec(original)
+    if "free_compile_spec" not in backend.missing_features:
+        given = with_foreign_entries(given)
+    lowered = host.lower(original, spec=given)
+    assert_equal(host.read_spec(lowered), given, "the compile spec of the lowered module")
+    received = host.received_spec(lowered)
+    if received is None:
+        record.note("What compile spec preprocess was given is not known: the plugin has no received_spec().")
+    else:
+        assert_equal(received, given, "the compile spec that preprocess was given")
+
+
+@clause(
+    "lowering.bad-spec",
+    source="pytorch/pytorch#71597",
+    level=Level.CORE,
+    control=Control.NONE,
+)
+def test_bad_spec(host, case):
+    """A key that is no method, an empty spec, a non-string key, a module that is not scripted: a clear error, which
+    names the key that is no method, no crash, and lowering works afterwards."""
+    original = host.script(case)
+    faults = ("unknown method", "empty spec", "key that is no string", "module that is not scripted")
+    for fault in faults:
+        with refused(f"lowering with {fault}") as error:
+            host.lower_badly(original, fault)
+        if fault == "unknown method":
+            assert_names(error, "no_such_method")
+    lowered = host.lower(original)
+    assert_close(host.run_call(lowered, case.call)[0], case.call.expected, "a lowering after the refused ones")
+
+
+@clause("lowering.unregistered", source="pytorch/pytorch#51757", level=Level.CORE, control=Control.NONE)
+def test_unregistered(host, case):
+    """A name with no preprocess function is refused, and the error names it."""
+    original = host.script(case)
+    name = "conformance_no_such_backend"
+    with refused(f"lowering to the unregistered name {name!r}") as error:
+        host.lower_unregistered(original, name)
+    assert_names(error, name)
+
+
+@clause("lowering.registered-once", source="pytorch/pytorch#51757", level=Level.CORE, control=Control.NONE)
+def test_registered_once(host, case):
+    """Loading the backend twice in a process is harmless."""
+    before = host.lower(case)
+    host.register_again()
+    after = host.lower(case)
+    for lowered in (before, after):
+        assert_close(host.run_call(lowered, case.call)[0], case.call.expected, "a module, the backend loaded twice")
+
+
+@clause("lowering.registered-twice", source="pytorch/pytorch#51757", level=Level.CORE, control=Control.NONE)
+def test_second_registration_is_refused(host, backend):
+    """A second registration of the backend's name, by a copy of its library, is refused, and the refusal names it."""
+    if not backend.files:
+        raise NotApplicable("the backend registers itself by no library of its own")
+    with refused("loading a copy of the library", even_by_ending=True) as error:
+        host.load_copy_of_libraries()
+    assert_names(error, backend.name)
+
+
+@clause(
+    "lowering.refusal",
+    source="pytorch/pytorch#52603",
+    level=Level.CORE,
+    cases=EVERY_CASE,
+    control=Control.NONE,
+    speaks_of="unsupported",
+)
+def test_refusal(host, case):
+    """A model outside the declared features is refused at lowering with the operator's name and the model's source
+    line (<--- HERE); it is never miscomputed and never crashes. What only data can show is refused at run."""
+    assert_clean_refusal(host, case)
+
+
+@clause("lowering.twice", source="pytorch/pytorch#53068", level=Level.CORE, cases=("parameters", "add", "submodules"))
+def test_twice(host, case, other_case):
+    """Two modules, and the same module twice, can be lowered in one process; each keeps its own weights, and a module
+    that has changed is lowered as it is then."""
+    original = host.script(case)
+    twin = host.script(case, variant=1)
+    expected = host.run_call(twin, case.call)[0]
+    first, second, other, plain = (host.lower(each) for each in (original, original, twin, other_case("add")))
+    for call in case.calls:
+        for lowered in (first, second):
+            assert_close(host.run_call(lowered, call)[0], call.expected, f"{case.name}, lowered twice")
+    assert_close(host.run_call(other, case.call)[0], expected, f"{case.name} with other weights")
+    add = other_case("add").call
+    assert_close(host.run_call(plain, add)[0], add.expected, "another module lowered in the same process")
+    host.disturb(original)
+    changed, expected = host.lower(original), host.run_call(original, case.call)[0]
+    assert_close(host.run_call(changed, case.call)[0], expected, f"{case.name}, lowered again after it was changed")
+
+
+@clause(
+    "lowering.preprocess-once",
+    source="pytorch/pytorch#51757",
+    level=Level.CORE,
+    hosts=(Availability.FULL, Availability.NONE),
+    control=Control.NONE,
+)
+def test_preprocess_once(host, target, case):
+    """Preprocess happens on the host when the module is created, exactly once, available or not, and never on the
+    target."""
+    before = host.preprocess_count()
+    if before is None:
+        raise NotExercised("the backend does not count its preprocessing: override preprocess_count()")
+    lowered = host.lower(case)
+    check(host.preprocess_count() == before + 1, f"lowering preprocessed {host.preprocess_count() - before} times")
+    loaded = target.load(host.save(lowered))
+    target.run_call(loaded, case.call)
+    counts = host.preprocess_count(), target.preprocess_count()
+    check(counts == (before + 1, 0), f"preprocess ran again after lowering: (host, target) = {counts}")
+
+
+@clause("lowering.deterministic", source="pytorch/pytorch#53068", level=Level.CORE, cases=REPRESENTATIVE)
+def test_deterministic(host, bench, case, record):
+    """The same module lowered twice, in two processes, gives artifacts that compute the same."""
+    other = bench.device("host", bench.cell.host)
+    artifacts = [device.save(device.lower(case)) for device in (host, other)]
+    loaded = [bench.target.load(artifact) for artifact in artifacts]
+    for call in case.calls:
+        first, second = (bench.target.run_call(each, call)[0] for each in loaded)
+        assert_equal(first, second, f"{case.name}.{call.method} of two lowerings")
+    same = artifacts[0].data == artifacts[1].data
+    record.note(f"Artifacts of two lowerings of one module are {'' if same else 'not '}the same, byte for byte.")
+
+
+@clause(
+    "lowering.weights",
+    source="pytorch/pytorch#53068",
+    level=Level.CORE,
+    cases=("parameters", "submodules", "linear", "add"),
+)
+def test_weights(host, case):
+    """Parameters and buffers are those of the module at lowering; changing the original afterwards changes nothing."""
+    original = host.script(case)
+    lowered = host.lower(original)
+    host.disturb(original)
+    for call in case.calls:
+        assert_close(
+            host.run_call(lowered, call)[0], call.expected, f"{case.name}, its original changed after lowering"
+        )
+
+
+@clause("lowering.delegated", source="pytorch/pytorch#51797", level=Level.CORE, cases=EVERY_CASE, control=Control.NONE)
+def test_delegated(host, case, backend):
+    """The lowered graph hands the work to the backend: it calls execute of the backend's class, and no tensor operator
+    of the original stands in it."""
+    original = host.script(case)
+    lowered = host.lower(original)
+    for method in case.methods:
+        graph = host.graph_of(lowered, method)
+        execute = f"__torch__.torch.classes.__backends__.{backend.name}.execute"
+        check(execute in graph["calls"], f"{method} does not call {execute}; it calls {graph['calls']}")
+        kept = sorted(set(graph["operators"]) & set(host.graph_of(original, method)["operators"]))
+        kept = [name for name in kept if name.startswith("aten::") and name != "aten::__getitem__"]
+        check(not kept, f"{method} still holds operators of the original: {kept}")
+
+
+@clause("lowering.global-state", source="pytorch/pytorch#26477", level=Level.CORE, cases=("add", "linear"))
+def test_global_state(host, case):
+    """Lowering, running and releasing leave the process as it was: grad and inference mode, default dtype, the random
+    state, the number of threads torch uses, the threads that run, and what is registered for exit."""
+    original = host.script(case)
+    before = host.process_state()
+    lowered = host.lower(original)
+    assert_equal(host.process_state(), before, "the process after lowering")
+    for call in case.calls:
+        host.run_call(lowered, call)
+    assert_equal(host.process_state(), before, "the process after running")
+    host.forget(lowered)
+    assert_equal(host.process_state(), before, "the process after the module is gone")
+
+
+@clause("lowering.exit", source="pytorch/pytorch#53068", level=Level.CORE)
+def test_exit(host, case):
+    """A process that lowered and ran a module ends by itself, with exit code 0, and leaves no process behind."""
+    host.run_call(host.lower(case), case.call)
+    host.leave()

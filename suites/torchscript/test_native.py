@@ -1,0 +1,108 @@
+"""Without Python: an artifact is loaded and run, and made, by a program that has libtorch and nothing else."""
+
+from __future__ import annotations
+
+from conformance.api.availability import Availability
+from conformance.contract import Control, Level, clause
+from conformance.toolchains.torchscript.assertions import (
+    NOT_AVAILABLE,
+    assert_close,
+    assert_hands_over,
+    check,
+    refused,
+    unavailable,
+)
+from conformance.toolchains.torchscript.shared_objects import is_of_python, needed_of_python
+
+BOTH_RUNTIMES = ("full", "lite")
+NONE, FULL = Availability.NONE, Availability.FULL
+REPRESENTATIVE = ("add", "two_methods", "parameters", "lstm")
+OF_EVERY_TYPE = ("several_outputs", "nested_values", "scalars", "optionals", "strings", "integers", "half_precision")
+
+
+@clause(
+    "native.same-outputs",
+    source="pytorch/pytorch#41145",
+    level=Level.COMPLETE,
+    cases=(*REPRESENTATIVE, *OF_EVERY_TYPE),
+    runtimes=BOTH_RUNTIMES,
+)
+def test_outputs(host, native, case):
+    """A program without Python that loads a saved lowered module gets the same outputs from it, for every method."""
+    loaded = native.load(host.save(host.lower(case)))
+    for call in (*case.calls, *case.calls):
+        assert_close(native.run_call(loaded, call)[0], call.expected, f"{case.name}.{call.method}, without Python")
+
+
+@clause("native.threads", source="pytorch/pytorch#26764", level=Level.COMPLETE, runtimes=BOTH_RUNTIMES)
+def test_threads(host, native, case):
+    """Several threads of a program without Python run one loaded module at once, where no lock of Python's keeps them
+    apart, and each gets the outputs for its own inputs."""
+    loaded = native.load(host.save(host.lower(case)))
+    calls = case.calls_of("forward") * 3
+    for call, result in zip(calls, native.run_at_once(loaded, calls, repeat=20), strict=True):
+        assert_close(result, call.expected, f"{case.name}, one of {len(calls)} threads")
+
+
+@clause(
+    "native.unavailable",
+    source="pytorch/pytorch#53068",
+    level=Level.COMPLETE,
+    runtimes=BOTH_RUNTIMES,
+    hosts=(FULL, NONE),
+    targets=(NONE,),
+    control=Control.NONE,
+)
+def test_unavailable(host, native, case):
+    """In a program without Python, loading where the backend is not available throws torch::jit::JITException with the
+    text "Backend is not available.", and the program can go on."""
+    artifact = host.save(host.lower(case))
+    for _ in range(2):
+        with unavailable("loading without Python where the backend is not available"):
+            native.load(artifact)
+    check(not native.claims_directly(), "is_available() is true after loading was refused")
+
+
+@clause("native.error", source="pytorch/pytorch#41145", level=Level.COMPLETE, runtimes=BOTH_RUNTIMES)
+def test_error(host, native, case):
+    """In a program without Python, an error of execute arrives as an exception with a text, and not as "Backend is not
+    available."; the program and the module are sound afterwards."""
+    loaded = native.load(host.save(host.lower(case)))
+    first, second = case.call.inputs
+    with refused("running without Python on inputs whose shapes do not fit") as refusal:
+        native.run(loaded, case.call.method, (first, second.new_ones(7, 5, 11)))
+    check(refusal.error.is_a("RuntimeError"), f"expected c10::Error or another std::exception, found {refusal.type}")
+    check(NOT_AVAILABLE not in refusal.text, f"an error of execute passes for something else: {refusal.text:.200}")
+    assert_close(native.run_call(loaded, case.call)[0], case.call.expected, f"{case.name}, after an error")
+
+
+@clause(
+    "native.lowering",
+    source="pytorch/pytorch#51797",
+    level=Level.COMPLETE,
+    cases=REPRESENTATIVE,
+    runtimes=BOTH_RUNTIMES,
+    control=Control.NONE,
+)
+def test_lowering(host, native, target, case, backend):
+    """A module that a program without Python lowers (codegen_backend_module) gives an artifact that computes the same
+    as one lowered from Python."""
+    original = host.script(case)
+    scripted = native.load(host.save(original, runtime="full"))
+    artifact = native.save(native.lower(scripted, spec=host.given_spec(original)))
+    assert_hands_over(artifact, backend.name)
+    loaded = target.load(artifact)
+    for call in case.calls:
+        assert_close(target.run_call(loaded, call)[0], call.expected, f"{case.name}, lowered without Python")
+
+
+@clause("native.no-python", source="pytorch/pytorch#41145", level=Level.COMPLETE, control=Control.NONE)
+def test_no_python(host, native, case, backend):
+    """The backend's library needs neither libtorch_python nor Python, be it through another library, and running an
+    artifact brings no part of Python into the program."""
+    for library in backend.libraries:
+        needed = needed_of_python(library)
+        check(not needed, f"the backend's library needs parts of Python: {'; '.join(needed)}")
+    native.run_call(native.load(host.save(host.lower(case))), case.call)
+    found = [file for file in native.mapped_files() if is_of_python(file)]
+    check(not found, f"running brought parts of Python into the program: {found}")
