@@ -48,6 +48,11 @@ def toolchains() -> tuple[Toolchain, ...]:
         if each.name in found:
             raise ExtensionError(f"two extensions give a toolchain named {each.name!r}; uninstall one of them")
         found[each.name] = each
+    if not any(each.is_default for each in found.values()):
+        raise ExtensionError(
+            "the toolchains that ship with the harness are missing from its installed metadata, which is of another "
+            "release or beside the sources (torch_conformance.egg-info): install torch-conformance again"
+        )
     return tuple(found.values())
 
 
