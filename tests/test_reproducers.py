@@ -30,12 +30,12 @@ from conformance.report import Shelf
 from conformance.run.cell_context import CellContext
 from conformance.run.plan import cells_of
 from conformance.run.run_context import RunContext
-from conformance.standalone.reproducers import Desk, Reproducer
+from conformance.standalone.reproducers import Reproducer, ReproducerWriter
 from conformance.standalone.reproducers._judge import Facts
 from conformance.standalone.reproducers._scenario import CannotTell
 from conformance.standalone.reproducers._script import Limits, reproducer
 from conformance.toolchains import corpus
-from conformance.toolchains.torchscript import verb
+from conformance.toolchains.torchscript.verbs import verb
 
 #: Third parties, whose failures must show with torch and their library alone.
 PLAIN = ("backend_with_compiler_demo", "test_backend")
@@ -259,7 +259,7 @@ def library(reference: Description) -> str:
 def attempts(workshop: RunContext, reference: Description) -> list[Attempt]:
     """One for each clause that the reference backend can be tried on."""
     made = []
-    backend = Desk(workshop, 1)._ask(reference, _cases())
+    backend = ReproducerWriter(workshop, 1)._ask(reference, _cases())
     calls = functools.partial(workshop.calls, toolchain="torchscript")
     for clause in _with_scripts():
         cell = next((each for each in cells_of(clause, reference) if each.decided is None), None)
@@ -291,7 +291,7 @@ def _cases() -> list[str]:
 
 
 def _verbs_of_clauses() -> list[str]:
-    return [name for name in verb.names() if not verb.named(name).__module__.endswith("._operators")]
+    return [name for name in verb.names() if not verb.named(name).__module__.endswith(".operators")]
 
 
 def test_every_clause_and_every_verb_has_a_script(attempts: list[Attempt], tmp_path: Path) -> None:
@@ -321,7 +321,12 @@ def test_what_only_a_program_without_python_answers_is_said(
     failure = ConformanceFailure("on purpose")
     facts = Facts(cell, failure, (*steps, asked), reference, 0, *suite_function(clause), calls)
     with pytest.raises(CannotTell, match=r"\(run_at_once\) only a program without it answers"):
-        reproducer(facts, Outcome(Verdict.FAIL, "run", "x"), Desk(workshop, 1)._ask(reference, _cases()), Limits(60, 1))
+        reproducer(
+            facts,
+            Outcome(Verdict.FAIL, "run", "x"),
+            ReproducerWriter(workshop, 1)._ask(reference, _cases()),
+            Limits(60, 1),
+        )
 
 
 @pytest.mark.parametrize("clause", ["composition.several", "save-load.again", "availability.host"])

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conformance.standalone.reproducers._toolchains import KITS
 from conftest import Project, Run
 from test_reproducers import Told, failing_rows, run_script, scripts_of, without_harness  # noqa: F401  (a fixture)
 
@@ -24,14 +23,15 @@ from conformance.devices import Limits as DeviceLimits
 from conformance.devices import ZygotePool
 from conformance.discovery.describing import Description
 from conformance.discovery.selecting import select
-from conformance.discovery.session import _written_down
 from conformance.run.cell_context import CellContext
 from conformance.run.plan import cells_of
 from conformance.run.run_context import RunContext
-from conformance.standalone.reproducers import Desk, Reproducer
+from conformance.standalone.reproducers import Reproducer, ReproducerWriter
 from conformance.standalone.reproducers._judge import Facts
 from conformance.standalone.reproducers._scenario import BackendFacts, CannotTell
 from conformance.standalone.reproducers._script import Limits, reproducer
+from conformance.standalone.reproducers.kit import Kit, kit_of
+from conformance.toolchains.dynamo.plugin import _written_down
 
 #: PyTorch's own broken backends, a clause in which each fails, and what its script says.
 TORCHS_OWN = {
@@ -232,7 +232,7 @@ def _told(facts: Facts, backend: BackendFacts) -> Reproducer:
 
 @pytest.fixture(scope="module")
 def backend(workshop: RunContext, eager: Description) -> BackendFacts:
-    return Desk(workshop, 1)._ask(eager, [])
+    return ReproducerWriter(workshop, 1)._ask(eager, [])
 
 
 @pytest.fixture(scope="module")
@@ -244,7 +244,7 @@ def attempts(workshop: RunContext, backend: BackendFacts) -> dict[str, tuple[Fac
 
 def test_every_verb_can_be_told(attempts: dict[str, tuple[Facts, Reproducer]], tmp_path: Path) -> None:
     asked = {step.verb for facts, _ in attempts.values() for step in facts.steps}
-    known = {name for name in KITS["dynamo"].verbs().names() if not _module_of(name).endswith("._operators")}
+    known = {name for name in _kit().verbs().names() if not _module_of(name).endswith(".operators")}
     # Eager outputs are computed for the harness; "eager" caches and delegates nothing; no clause asks for the rest yet.
     assert known - asked <= {"samples", "load_cache", "operators_run_in_training", "switch", "forget"}
     for clause, (_, script) in attempts.items():
@@ -258,8 +258,14 @@ def test_every_verb_can_be_told(attempts: dict[str, tuple[Facts, Reproducer]], t
     assert linted.returncode == 0, linted.stdout[:3000]
 
 
+def _kit() -> Kit:
+    kit = kit_of("dynamo")
+    assert kit is not None
+    return kit
+
+
 def _module_of(verb: str) -> str:
-    return KITS["dynamo"].verbs().named(verb).__module__
+    return _kit().verbs().named(verb).__module__
 
 
 def _define(text: str, name: str) -> None:
