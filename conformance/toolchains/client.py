@@ -37,6 +37,10 @@ class CellDevice(Device):
         """Change environment variables of the running process; one whose value is None is removed."""
 
 
+#: Of each call the different results.
+Results = list[list[Value]]
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Threads:
     """What several threads at once came to.
@@ -45,7 +49,7 @@ class Threads:
     work and after it; ``errors`` what was raised, each text once.
     """
 
-    results: list[list[Value]]
+    results: Results
     modes: list[dict[str, bool]]
     errors: list[str]
 
