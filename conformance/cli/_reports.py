@@ -16,9 +16,7 @@ from conformance.report.formats import formats
 
 def add(commands: Commands) -> None:
     """``show``, ``operators``, ``compare`` and ``merge``."""
-    show = commands.add_parser(
-        "show", help="a report in any format: the tables of its run, a page, a badge, ..."
-    )
+    show = commands.add_parser("show", help="a report in any format: the tables of its run, a page, a badge, ...")
     show.add_argument("report", type=Path, help="a report.json")
     show.add_argument("--format", choices=("terminal", *formats()), default="terminal", help="default: terminal")
     _add_output(show)
