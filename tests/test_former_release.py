@@ -45,7 +45,7 @@ from conformance.errors import ConformanceFailure, SubjectError
 from conformance.verdict import NotApplicable, NotExercised, Verdict
 
 
-@clause("former.outputs", source="an author", level=Level.CORE, toolchain="dynamo", control=Control.AOT, cases=["chain"])
+@clause("former.outputs", source="author", level=Level.CORE, toolchain="dynamo", control=Control.AOT, cases=("chain",))
 def test_outputs(host, case, record, bench):
     """A compiled model gives what eager PyTorch gives."""
     assert bench.case is case
