@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import re
 import subprocess
 import sys
@@ -33,7 +32,6 @@ from conformance.standalone.reproducers import Desk, Reproducer
 from conformance.standalone.reproducers._judge import Facts
 from conformance.standalone.reproducers._scenario import BackendFacts, CannotTell
 from conformance.standalone.reproducers._script import Limits, reproducer
-from conformance.standalone.reproducers._steps import MODULES, NUMBERS
 
 #: PyTorch's own broken backends, a clause in which each fails, and what its script says.
 TORCHS_OWN = {
@@ -275,15 +273,6 @@ def _define(text: str, name: str) -> None:
     finally:
         del sys.modules[name]
         sys.excepthook = hook
-
-
-def test_the_models_that_verbs_take_are_known() -> None:
-    for name in KITS["dynamo"].verbs().names():
-        if _module_of(name).endswith("._operators"):
-            continue
-        for parameter in list(inspect.signature(KITS["dynamo"].verbs().named(name)).parameters.values())[1:]:
-            if "int" in re.split(r"\W+", str(parameter.annotation)) and "package" not in name:
-                assert parameter.name in MODULES | NUMBERS | {"calls", "sizes", "often"}, f"{name}({parameter.name})"
 
 
 @pytest.mark.parametrize("clause", ["package.ready"])
