@@ -9,23 +9,16 @@ from pathlib import Path
 from tabulate import tabulate
 
 from conformance.cli._common import Commands, refuse
-from conformance.extensions import ExtensionError
 from conformance.operators.table import Outcome
 from conformance.report import ReportError, printable, read_report, write_atomically, write_report
+from conformance.report.formats import formats
 
 
 def add(commands: Commands) -> None:
     """``show``, ``operators``, ``compare`` and ``merge``."""
-    show = commands.add_parser(
-        "show", help="any format of a report: the tables that ended its run, a page, a badge, ..."
-    )
+    show = commands.add_parser("show", help="a report in any format: the tables of its run, a page, a badge, ...")
     show.add_argument("report", type=Path, help="a report.json")
-    show.add_argument(
-        "--format",
-        metavar="FORMAT",
-        default="terminal",
-        help="terminal, markdown, html, ctrf, badge-svg, badge-json, or what an extension gives (default: terminal)",
-    )
+    show.add_argument("--format", choices=("terminal", *formats()), default="terminal", help="default: terminal")
     _add_output(show)
     show.set_defaults(run=_show)
     operators = commands.add_parser("operators", help="the operator table of a report, row by row")
@@ -54,16 +47,11 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 def _show(options: argparse.Namespace) -> int:
     from conformance.report._escape import legible
-    from conformance.report.formats import formats
     from conformance.report.formats.terminal import summary_text
 
     try:
-        # Not choices= of argparse: which formats there are is known once extensions are imported.
-        if options.format not in ("terminal", *formats()):
-            known = ", ".join(map(repr, ("terminal", *formats())))
-            return refuse(f"argument --format: invalid choice: {options.format!r} (choose from {known})")
         report = read_report(options.report)
-    except (ExtensionError, ReportError) as error:
+    except ReportError as error:
         return refuse(str(error))
     if options.format == "terminal":
         return _put(legible(summary_text(report, shutil.get_terminal_size().columns)), options.output)

@@ -57,7 +57,7 @@ def build_report(
             },
             "harness": {
                 "version": conformance.__version__,
-                "contract": {"version": CONTRACT_VERSION, "sha256": contract_digest()},
+                "contract": {"version": CONTRACT_VERSION, "sha256": contract_digest(description.toolchain)},
                 "selftest": remembered_score(),
             },
             "environment": _environment(),
