@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from conformance.api.assertions import check
 from conformance.api.case import Call
 from conformance.api.errors import ConformanceFailure, SubjectError
 from conformance.api.features import dynamic_shapes, unbacked_sizes
@@ -23,7 +24,6 @@ from conformance.toolchains.dynamo.client import (
     Surroundings,
     Trained,
 )
-from conformance.toolchains.torchscript.assertions import check
 
 CONSTRAINT_VIOLATED = "torch.fx.experimental.symbolic_shapes.ConstraintViolationError"
 

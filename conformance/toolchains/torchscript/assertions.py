@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import dataclasses
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 
-from conformance.api.errors import ConformanceFailure, DeviceDied, SubjectError
+from conformance.api.assertions import Refusal, assert_names, check, refused
+from conformance.api.errors import ConformanceFailure, SubjectError
 from conformance.compare.comparison import assert_close, assert_equal, describe, is_equal
 from conformance.toolchains import case_named
 from conformance.toolchains.torchscript.client import (
@@ -52,44 +52,6 @@ _BASE64 = re.compile(rb"[A-Za-z0-9+/]{24,}={0,2}")
 _OPERATOR = re.compile(r"\b(?:aten|prim|quantized)::\w+")
 
 
-def check(holds: bool, otherwise: str) -> None:
-    """Raise ConformanceFailure with the text unless it holds."""
-    if not holds:
-        raise ConformanceFailure(otherwise)
-
-
-@dataclasses.dataclass
-class Refusal:
-    """What a refusal said; filled when the block of :func:`refused` ends."""
-
-    what: str
-    type: str = ""
-    text: str = ""
-    error: SubjectError | None = None
-
-
-@contextlib.contextmanager
-def refused(what: str, *, even_by_ending: bool = False) -> Iterator[Refusal]:
-    """Within the block something must be refused with an exception.
-
-    With ``even_by_ending`` the process may also end with a message, as PyTorch does for a second registration.
-    Raises ConformanceFailure when nothing is refused, or the exception has no text.
-    """
-    refusal = Refusal(what)
-    try:
-        yield refusal
-    except SubjectError as error:
-        refusal.type, refusal.text, refusal.error = error.type, error.text, error
-        check(bool(error.text.strip()), f"{what}: refused with {error.type}, which says nothing")
-        return
-    except DeviceDied as error:
-        if not even_by_ending:
-            raise
-        refusal.type, refusal.text = str(error.signal or error.exit_code), error.stderr
-        return
-    raise ConformanceFailure(f"{what}: expected an error, but it was accepted")
-
-
 @contextlib.contextmanager
 def unavailable(what: str) -> Iterator[None]:
     """Within the block something must raise "Backend is not available.", as torch.jit.Error and not RuntimeError."""
@@ -98,11 +60,6 @@ def unavailable(what: str) -> Iterator[None]:
     assert refusal.error is not None
     right = refusal.error.is_a("torch.jit.Error") and NOT_AVAILABLE in refusal.text
     check(right, f"{what}: expected torch.jit.Error {NOT_AVAILABLE!r}, found {refusal.type}: {refusal.text:.200}")
-
-
-def assert_names(refusal: Refusal, name: str) -> None:
-    """The refusal's text holds the name."""
-    check(name in refusal.text, f"{refusal.what}: the error does not name {name!r}: {refusal.text.strip():.300}")
 
 
 def assert_hands_over(artifact: Artifact, backend: str) -> None:
