@@ -16,7 +16,7 @@ from conformance.contract.score import remembered_score
 from conformance.discovery.describing import Description
 from conformance.operators.table import table_of
 from conformance.report._certification import certification
-from conformance.report._store import FORMAT
+from conformance.report.model import FORMAT
 from conformance.run.plan import Cell, digest_of_ids
 
 
