@@ -1,8 +1,8 @@
 """Definitions of harness modules, and everything that they need, as text for a script that stands alone.
 
 What is copied is the source as it stands, comments and all, but for three things: decorators that register (``verb``,
-``clause``, ``register_case``, ``case``), blocks of ``with Subject():``, which tell the subject's exceptions from the
-harness's own, and methods of the devices' classes that nobody calls.
+``clause``, ``register_case``, ``case``, and what is called ``..._clause``), blocks of ``with Subject():``, which tell
+the subject's exceptions from the harness's own, and methods of the devices' classes that nobody calls.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ def _dropped_methods(node: ast.stmt, called: Set[str]) -> frozenset[ast.AST]:
 
 def _registers(decorator: ast.AST) -> bool:
     target = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return isinstance(target, ast.Name) and target.id in _REGISTERING
+    return isinstance(target, ast.Name) and (target.id in _REGISTERING or target.id.endswith("_clause"))
 
 
 def _source(node: ast.stmt, lines: tuple[str, ...], dropped: frozenset[ast.AST]) -> str:
