@@ -5,18 +5,15 @@ See :mod:`conformance.compare.assertions` and :mod:`conformance.toolchains.torch
 
 from __future__ import annotations
 
+from conformance.api.assertions import Refusal, assert_names, check, refused
 from conformance.compare.assertions import (
-    Refusal,
     assert_close,
     assert_contiguous_like,
     assert_equal,
-    assert_names,
     assert_requires_grad_like,
     assert_requires_no_grad,
     assert_types_like,
-    check,
     is_equal,
-    refused,
 )
 from conformance.toolchains.torchscript.assertions import (
     NOT_AVAILABLE,

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from conftest import Project, Run
 
+from conformance.api.assertions import assert_as_expected
 from conformance.api.availability import is_as_expected
 from conformance.api.errors import ConformanceFailure, SubjectError
-from conformance.compare.assertions import assert_as_expected
 from conformance.report._rows import group_texts, steps_text
 from conformance.report.formats.html import html
 from conformance.report.formats.markdown import markdown

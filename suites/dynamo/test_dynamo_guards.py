@@ -8,8 +8,9 @@ import statistics
 import torch
 
 from conformance import features
+from conformance.api.assertions import check
 from conformance.api.verdicts import NotApplicable
-from conformance.compare.assertions import assert_close, check
+from conformance.compare.assertions import assert_close
 from conformance.contract import Control, Level, clauses
 from conformance.discovery.describing import Description
 from conformance.toolchains.dynamo.assertions import (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from conformance import features
-from conformance.compare.assertions import assert_close, assert_equal, assert_strides_like, check, refused
+from conformance.api.assertions import check, refused
+from conformance.compare.assertions import assert_close, assert_equal, assert_strides_like
 from conformance.contract import Control, Level, SpeaksOf, clauses
 from conformance.discovery.describing import Description
 from conformance.run.result import Record

@@ -7,10 +7,11 @@ import contextlib
 import torch
 
 from conformance import features
+from conformance.api.assertions import check
 from conformance.api.availability import Availability
 from conformance.api.errors import SubjectError
 from conformance.api.verdicts import NotExercised
-from conformance.compare.assertions import assert_close, assert_equal, check
+from conformance.compare.assertions import assert_close, assert_equal
 from conformance.contract import Level, clauses
 from conformance.discovery.describing import Description
 from conformance.run.cell_context import CellContext

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from conformance import features
+from conformance.api.assertions import check, refused
 from conformance.api.verdicts import NotApplicable
-from conformance.compare.assertions import assert_close, check, refused
+from conformance.compare.assertions import assert_close
 from conformance.contract import Control, Level, clauses
 from conformance.discovery.describing import Description
 from conformance.run.result import Record

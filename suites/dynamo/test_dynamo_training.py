@@ -6,9 +6,10 @@ import itertools
 from collections.abc import Callable
 
 from conformance import features
+from conformance.api.assertions import check
 from conformance.api.errors import SubjectError
 from conformance.api.verdicts import NotApplicable
-from conformance.compare.assertions import assert_close, check
+from conformance.compare.assertions import assert_close
 from conformance.contract import Control, Level, clauses
 from conformance.discovery.describing import Description
 from conformance.run.result import Record

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from conformance.api.assertions import assert_as_expected, check
 from conformance.api.availability import Availability
 from conformance.api.verdicts import NotExercised
-from conformance.compare.assertions import assert_as_expected, assert_close, check
+from conformance.compare.assertions import assert_close
 from conformance.contract import Control, Level, clauses
 from conformance.discovery.describing import Description
 from conformance.run.cell_context import CellContext

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from conformance.api.assertions import check, refused
 from conformance.api.availability import Availability
 from conformance.api.errors import SubjectError
 from conformance.api.verdicts import NotApplicable
-from conformance.compare.assertions import assert_close, assert_equal, check, refused
+from conformance.compare.assertions import assert_close, assert_equal
 from conformance.contract import Control, Level, clauses
 from conformance.run.cell_context import CellContext
 from conformance.toolchains.torchscript.assertions import assert_bundle

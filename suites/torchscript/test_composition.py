@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from conformance.compare.assertions import assert_close, assert_names, check, refused
+from conformance.api.assertions import assert_names, check, refused
+from conformance.compare.assertions import assert_close
 from conformance.contract import Control, Level, clauses
 from conformance.discovery.describing import Description
 from conformance.toolchains.torchscript.assertions import unmangled

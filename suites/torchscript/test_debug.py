@@ -10,9 +10,10 @@ from typing import Any
 import torch
 
 from conformance import features
+from conformance.api.assertions import Refusal, assert_names, check, refused
 from conformance.api.errors import SubjectError
 from conformance.api.verdicts import NotApplicable
-from conformance.compare.assertions import Refusal, assert_close, assert_names, check, refused
+from conformance.compare.assertions import assert_close
 from conformance.contract import Control, Level, clauses
 from conformance.toolchains.torchscript.assertions import NOT_AVAILABLE
 from conformance.toolchains.torchscript.client import Artifact, PreparedCase, TorchScriptDevice

@@ -6,7 +6,8 @@ import itertools
 
 import torch
 
-from conformance.compare.assertions import assert_close, assert_equal, assert_requires_no_grad, check, refused
+from conformance.api.assertions import check, refused
+from conformance.compare.assertions import assert_close, assert_equal, assert_requires_no_grad
 from conformance.contract import Level, clauses
 from conformance.toolchains.torchscript.client import PreparedCase, Step, TorchScriptDevice
 

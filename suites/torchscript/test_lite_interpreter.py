@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
+from conformance.api.assertions import assert_names, check, refused
 from conformance.api.verdicts import NotApplicable
-from conformance.compare.assertions import assert_close, assert_equal, assert_names, assert_types_like, check, refused
+from conformance.compare.assertions import assert_close, assert_equal, assert_types_like
 from conformance.contract import Control, Level, clauses
 from conformance.discovery.describing import Description
 from conformance.run.cell_context import CellContext

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from conformance import features
+from conformance.api.assertions import assert_names, check, refused
 from conformance.api.availability import Availability
 from conformance.api.verdicts import NotApplicable, NotExercised
 from conformance.compare.assertions import (
     assert_close,
     assert_contiguous_like,
     assert_equal,
-    assert_names,
     assert_requires_grad_like,
     assert_types_like,
-    check,
-    refused,
 )
 from conformance.contract import Control, Level, SpeaksOf, clauses
 from conformance.discovery.describing import Description

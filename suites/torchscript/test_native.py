@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from conformance.api.assertions import check, refused
 from conformance.api.availability import Availability
-from conformance.compare.assertions import assert_close, check, refused
+from conformance.compare.assertions import assert_close
 from conformance.contract import Control, Level, clauses
 from conformance.discovery.describing import Description
 from conformance.toolchains.torchscript.assertions import NOT_AVAILABLE, assert_hands_over, unavailable

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from conformance.api.assertions import assert_names, check, refused
 from conformance.api.availability import Availability
 from conformance.api.verdicts import NotApplicable, NotExercised
-from conformance.compare.assertions import assert_close, assert_equal, assert_names, check, refused
+from conformance.compare.assertions import assert_close, assert_equal
 from conformance.compare.comparison import comparing
 from conformance.contract import Control, Level, clauses
 from conformance.discovery.describing import Description

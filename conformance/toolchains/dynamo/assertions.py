@@ -6,10 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from conformance.api.assertions import check
 from conformance.api.case import Call
 from conformance.api.errors import ConformanceFailure, SubjectError
 from conformance.api.features import dynamic_shapes, unbacked_sizes
-from conformance.compare.assertions import assert_close, assert_equal, check
+from conformance.compare.assertions import assert_close, assert_equal
 from conformance.discovery.describing import Description
 from conformance.toolchains import case_named
 from conformance.toolchains.dynamo.client import (

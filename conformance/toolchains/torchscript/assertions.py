@@ -10,8 +10,9 @@ from typing import Any
 
 import torch
 
+from conformance.api.assertions import check, refused
 from conformance.api.errors import ConformanceFailure, SubjectError
-from conformance.compare.assertions import assert_close, assert_equal, check, leaves_of, refused
+from conformance.compare.assertions import assert_close, assert_equal, leaves_of
 from conformance.compare.comparison import describe
 from conformance.toolchains import case_named
 from conformance.toolchains.torchscript.client import (
