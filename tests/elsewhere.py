@@ -6,10 +6,10 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+from conformance.targets.kinds import published_spec
 from installations import installation
 
 from conformance.devices import Limits
-from conformance.targets.kinds import published_spec
 from conformance.targets.remote import RemotePool
 from conformance.toolchains import Source
 

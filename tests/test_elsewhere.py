@@ -11,14 +11,14 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from conformance.targets.kinds import TargetError, published_spec
 from conftest import Project, Run
 from elsewhere import Far, files_that_name, other_installation
 from installations import installation
 
 from conformance.api.errors import DeviceDied, DeviceFlooded, DeviceTimeout, HarnessError
 from conformance.devices import Limits
-from conformance.pytest_plugin._start import _published_arguments
-from conformance.targets.kinds import TargetError, published_spec
+from conformance.pytest_plugin._options import published_arguments
 from conformance.targets.remote import RemotePool
 
 PART = "(test_types and (add or strings)) or test_lost or (test_spec and save_load) or test_unknown or test_growth"
@@ -98,7 +98,7 @@ def test_only_the_kind_of_a_spec_is_published(spec: str, kind: str) -> None:
 )
 def test_no_argument_tells_an_address(given: list[str], published: list[str]) -> None:
     config = pytest.Config.fromdictargs({"conformance_target": "ssh=me@host"}, given)
-    assert _published_arguments(config) == tuple(published)
+    assert published_arguments(config) == tuple(published)
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from conformance.targets.kinds import published_spec
 
 from conformance.devices import Limits, _gateway
 from conformance.targets.gateway import Unreachable
-from conformance.targets.kinds import published_spec
 from conformance.targets.remote import RemotePool
 
 

@@ -30,7 +30,7 @@ from conformance.toolchains import toolchain_named
 
 _STAGE = "conformance.standalone.reproducers._stage"
 _RUNTIME = "conformance.standalone.reproducers._runtime"
-_PROVIDED = {*_stage.PROVIDED, *_tape.PROVIDED, "case_named"}
+_PROVIDED = {*_stage.PROVIDED, *_tape.PROVIDED, "case_named", "features"}
 #: Stands before the first import that can fail.
 _GUARD = '''
 def cannot_be_tried(kind: Any, error: BaseException, trace: Any) -> None:

@@ -1,8 +1,8 @@
 """Definitions of harness modules, and everything that they need, as text for a script that stands alone.
 
 What is copied is the source as it stands, comments and all, but for three things: decorators that register (``verb``,
-``clause``, ``register_case``, ``case``), blocks of ``with Subject():``, which tell the subject's exceptions from the
-harness's own, and methods of the devices' classes that nobody calls.
+``clause``, ``register_case``, ``case``, and what is called ``..._clause``), blocks of ``with Subject():``, which tell
+the subject's exceptions from the harness's own, and methods of the devices' classes that nobody calls.
 """
 
 from __future__ import annotations
@@ -233,7 +233,8 @@ def _dropped_methods(node: ast.stmt, called: Set[str]) -> frozenset[ast.AST]:
 
 
 def _registers(decorator: ast.AST) -> bool:
-    return _name_of(decorator) in _REGISTERING
+    name = _name_of(decorator)
+    return name in _REGISTERING or name.endswith("_clause")
 
 
 def _declares(function: ast.AST) -> bool:
