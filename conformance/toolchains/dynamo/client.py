@@ -125,7 +125,7 @@ class DynamoDevice(CellDevice):
             raise
 
     @staticmethod
-    def _sample_call(row: dict[str, Any]) -> Call:
+    def sample_call(row: dict[str, Any]) -> Call:
         seen = Observation.from_reply(row)
         return Call(row["method"], decode(row["inputs"]), seen.result, seen)
 
