@@ -218,9 +218,9 @@ class Reporter:
             description = self._descriptions[name]
             cells = self._planned[name]
             chosen = [cell for own_name, cell in cells.items() if own_name in self._selected]
-            report = build_report(self._run, description, chosen, len(cells) - len(chosen), self._rows[name])
-            self._reports.append(report)
             try:
+                report = build_report(self._run, description, chosen, len(cells) - len(chosen), self._rows[name])
+                self._reports.append(report)
                 path = self._folders[name].finish(report)
                 self._lines.append(f"report: {path}")
                 self._lines += self._shelves[name].summary()
