@@ -10,10 +10,10 @@ from conftest import Project, Run
 from conformance.api.assertions import assert_as_expected
 from conformance.api.availability import is_as_expected
 from conformance.api.errors import ConformanceFailure, SubjectError
-from conformance.report._rows import group_texts, steps_text
 from conformance.report.formats.html import html
 from conformance.report.formats.markdown import markdown
 from conformance.report.formats.terminal import summary_text
+from conformance.report.view import step_lines, steps_text
 from conformance.toolchains.dynamo.vendor_runtime import told
 
 TARGET = ("-k", "test_dynamo_availability and test_target")
@@ -64,7 +64,7 @@ def row_of(run: Run, backend: str) -> dict[str, Any]:
 def test_a_package_may_refuse_where_the_runtime_is_missing(run: Run) -> None:
     assert run.verdicts("needs_runtime") == {CELL: ("PASS", "")}
     row = row_of(run, "needs_runtime")
-    assert group_texts(row["observed"]) == [
+    assert step_lines(row["observed"]) == [
         f"present: program: {PROGRAM.format('ok')}",
         "present: package: load ok, run ok",
         f"absent: program: {PROGRAM.format('refused')}",

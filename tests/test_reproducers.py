@@ -26,7 +26,7 @@ from conformance.devices import Limits as DeviceLimits
 from conformance.devices import Step, ZygotePool
 from conformance.discovery.describing import Description
 from conformance.discovery.selecting import select
-from conformance.report import Shelf
+from conformance.report import ReproducerFolder
 from conformance.run.cell_context import CellContext
 from conformance.run.plan import cells_of
 from conformance.run.run_context import RunContext
@@ -360,14 +360,14 @@ def test_reproducers_of_an_earlier_run_are_removed_and_nothing_else(tmp_path: Pa
     files = {
         "reproduce.py": b"# Written by torch-conformance: a failure of a backend, to be seen without the harness.\n"
     }
-    shelf = Shelf(tmp_path, 1)
-    assert shelf.put(row, Reproducer("mine", {**files, "artifact-1.pt": b"x"}).as_message())
-    assert shelf.put(row, Reproducer("second", files).as_message()) is None
+    reproducers = ReproducerFolder(tmp_path, 1)
+    assert reproducers.write(row, Reproducer("mine", {**files, "artifact-1.pt": b"x"}).as_message())
+    assert reproducers.write(row, Reproducer("second", files).as_message()) is None
     (tmp_path / "reproducers/theirs").mkdir()
     (tmp_path / "reproducers/theirs/reproduce.py").write_text("print('written by hand')\n")
-    Shelf(tmp_path, 1).clear()
+    ReproducerFolder(tmp_path, 1).clear()
     assert [path.name for path in (tmp_path / "reproducers").iterdir()] == ["theirs"]
     (tmp_path / "reproducers/theirs/reproduce.py").unlink()
     (tmp_path / "reproducers/theirs").rmdir()
-    Shelf(tmp_path, 1).clear()
+    ReproducerFolder(tmp_path, 1).clear()
     assert not (tmp_path / "reproducers").exists()

@@ -19,7 +19,7 @@ from conformance._util.privacy import without_paths
 from conformance.api.verdicts import Outcome
 from conformance.devices import Step
 from conformance.devices.protocol import WITHOUT_MODULES
-from conformance.report._shelf import MARK
+from conformance.report.reproducer_folder import MARK
 from conformance.standalone.reproducers import _stage, _tape
 from conformance.standalone.reproducers._judge import Facts, breaks, by_clause, differs
 from conformance.standalone.reproducers._scenario import BackendFacts, CannotTell, Scenario, name_of, process_order
