@@ -21,7 +21,7 @@ from conformance.report._json import parse, read_bytes
 from conformance.run.cell_context import CellContext
 from conformance.run.plan import cells_of
 from conformance.run.running import run_cell
-from conformance.standalone.packs._tapes import PackRun, Player, Samples, Tape
+from conformance.standalone.packs._recordings import PackRun, Player, Samples, Tape
 from conformance.standalone.packs._values import digest_of, from_json
 from conformance.standalone.packs._write import FORMAT, HOST, PACK, VALUES, PackError, has_target, packed_clauses
 

@@ -19,7 +19,7 @@ from conformance.run.cell_context import CellContext
 from conformance.run.plan import Cell, cells_of
 from conformance.run.run_context import RunContext
 from conformance.standalone.packs import _runner
-from conformance.standalone.packs._tapes import PackRun, Recorder, Samples, Tape
+from conformance.standalone.packs._recordings import PackRun, Recorder, Samples, Tape
 from conformance.standalone.packs._values import digest_of, to_json
 from conformance.standalone.reproducers._script import used_imports
 from conformance.standalone.reproducers._sources import Collection

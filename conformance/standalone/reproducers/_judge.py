@@ -30,8 +30,9 @@ from conformance.compare.values import decode, encode
 from conformance.devices import Step
 from conformance.discovery.describing import Description
 from conformance.run.plan import Cell
-from conformance.standalone.reproducers._runtime import gist
+from conformance.standalone.reproducers._main import LEFT_A_PROCESS, MALFORMED, NO_ANSWER, gist
 from conformance.standalone.reproducers._scenario import CannotTell, Scenario
+from conformance.standalone.supervisor import how_it_ended
 from conformance.toolchains import case_named, toolchain_named
 
 
@@ -59,17 +60,17 @@ def breaks(facts: Facts) -> str | None:
                 return None
             return f"raised {failure.type}: {gist(failure.text)}"
         case LeftBehind():
-            return "ended and left another process behind"
+            return LEFT_A_PROCESS
         case DeviceEnded() if last.returned or last.raised:
             return None
         case DeviceDied():
-            return f"was killed by {failure.signal}" if failure.signal else f"exited with code {failure.exit_code}"
+            return how_it_ended(failure.status)
         case DeviceTimeout():
-            return "did not come back in time"
+            return NO_ANSWER
         case DeviceFlooded():
             return f"wrote more than {failure.limit >> 20} MiB"
         case DeviceGarbled():
-            return "said what no process says"
+            return MALFORMED
         case _:
             return None
 
@@ -154,13 +155,13 @@ def by_clause(facts: Facts, scenario: Scenario) -> str:
     function, cell = facts.function, facts.cell
     collection = scenario.collection
     collection.add(function.__module__, function.__name__)
-    collection.add_all("conformance.standalone.reproducers._tape")
+    collection.add_all("conformance.standalone.reproducers._replay")
     kit = scenario.kit
     client = toolchain_named(cell.clause.toolchain).client.split(":")
     collection.add(*client)
     collection.add("conformance.toolchains.client", "PreparedCase")
     collection.add("conformance.compare.comparison", "comparing")
-    device = f"{client[1]}(tape, {cell.runtime!r})"
+    device = f"{client[1]}(replay, {cell.runtime!r})"
     parts = {
         "host": device,
         "target": device,
@@ -184,9 +185,9 @@ def by_clause(facts: Facts, scenario: Scenario) -> str:
         *_prepared(facts, scenario),
         "def judge(steps: Any) -> None:",
         '    """Holds the clause, as torch-conformance states it, against what the steps answer."""',
-        f"    tape = Tape(steps{f', {kit.encoded!r}' if kit.encoded else ''})",
+        f"    replay = Replay(steps{f', {kit.encoded!r}' if kit.encoded else ''})",
         f"    with comparing({dict(facts.description.tolerances)!r}):",
-        f"        tape.hold(lambda: {function.__name__}(",
+        f"        replay.judge(lambda: {function.__name__}(",
         f"            {given},",
         "        ))",
     ]
@@ -250,7 +251,7 @@ def _prepared(facts: Facts, scenario: Scenario) -> list[str]:
         "def prepared(name: str) -> PreparedCase:",
         '    """A case with its sample calls."""',
         "    if name not in CASES:",
-        "        raise Passed('the clause gets past the place where it failed')",
+        "        raise NotReproduced('the clause gets past the place where it failed')",
         "    methods, calls = CASES[name]",
         "    made = tuple(",
         *(

@@ -17,10 +17,10 @@ import torch
 
 from conformance._util.privacy import without_paths
 from conformance.api.verdicts import Outcome
-from conformance.devices import Step
+from conformance.devices import Limits, Step
 from conformance.devices.protocol import WITHOUT_MODULES
 from conformance.report._shelf import MARK
-from conformance.standalone.reproducers import _stage, _tape
+from conformance.standalone.reproducers import _main, _process, _replay
 from conformance.standalone.reproducers._judge import Facts, breaks, by_clause, differs
 from conformance.standalone.reproducers._scenario import BackendFacts, CannotTell, Scenario, name_of, process_order
 from conformance.standalone.reproducers._sources import Collection
@@ -28,9 +28,18 @@ from conformance.standalone.reproducers._steps import lines_of, public_environme
 from conformance.standalone.reproducers.kit import kit_of
 from conformance.toolchains import toolchain_named
 
-_STAGE = "conformance.standalone.reproducers._stage"
-_RUNTIME = "conformance.standalone.reproducers._runtime"
-_PROVIDED = {*_stage.PROVIDED, *_tape.PROVIDED, "case_named"}
+#: Modules of which every script has all, and others that these need.
+_PROCESS, _MAIN = _process.__name__, _main.__name__
+_COMMON = (
+    _PROCESS,
+    _MAIN,
+    "conformance.standalone.supervisor",
+    "conformance._util.privacy",
+    "conformance._util.processes",
+    "conformance.compare.values",
+    "conformance.devices.protocol",
+)
+_PROVIDED = {*_process.PROVIDED, *_replay.PROVIDED, "case_named"}
 #: Stands before the first import that can fail.
 _GUARD = '''
 def cannot_be_tried(kind: Any, error: BaseException, trace: Any) -> None:
@@ -60,14 +69,6 @@ class Reproducer:
         }
 
 
-@dataclasses.dataclass(frozen=True)
-class Limits:
-    """What a step may use when the failure is reproduced."""
-
-    seconds: float
-    memory_bytes: int
-
-
 def reproducer(facts: Facts, outcome: Outcome, backend: BackendFacts, limits: Limits) -> Reproducer:
     """The script for a failing cell, and its files. Raises CannotTell for a failure that no script can tell."""
     if not facts.steps:
@@ -93,9 +94,7 @@ def _script(facts: Facts, outcome: Outcome, backend: BackendFacts, limits: Limit
         raise CannotTell(f"the toolchain {facts.cell.clause.toolchain} brings nothing to write scripts with")
     broken = breaks(facts)
     judge = None
-    substitutes = {"Device": "conformance.standalone.reproducers._tape"} | dict.fromkeys(
-        ("add_options", "find_backend"), kit.loading
-    )
+    substitutes = {"Device": _replay.__name__} | dict.fromkeys(("add_options", "find_backend"), kit.loading)
     for clause_judges in (False, True):
         collection = Collection({*_PROVIDED, *kit.provided}, substitutes)
         watched = clause_judges or broken is not None or any(step.verb == "lower" for step in facts.steps)
@@ -109,9 +108,9 @@ def _script(facts: Facts, outcome: Outcome, backend: BackendFacts, limits: Limit
             judge = differs(facts, scenario)
         if broken is not None or judge is not None:
             break
-    collection.add_all(_STAGE)
+    collection.add_all(_PROCESS)
     collection.add(kit.loading, "load_backend")
-    collection.add_all(_RUNTIME)
+    collection.add_all(_MAIN)
     return _assembled(facts, outcome, scenario, steps, broken, judge, limits), scenario
 
 
@@ -127,7 +126,7 @@ def _assembled(
     modules = scenario.collection.modules
     models = sorted(each for each in modules if each in toolchain_named(scenario.toolchain).case_modules)
     kit = scenario.kit
-    common = (_STAGE, _RUNTIME, kit.loading, "conformance._util.privacy", "conformance.compare.values")
+    common = (*_COMMON, kit.loading)
     helpers = sorted(each for each in modules if each not in (*models, *common))
     verbs = [each for each in helpers if kit.is_verb_module(each)]
     rest = [each for each in helpers if each not in verbs]
@@ -219,7 +218,7 @@ def _constants(facts: Facts, scenario: Scenario, broken: str | None, limits: Lim
         lines += ["#: The step that fails, and how.", f"FAILURE = ({len(facts.steps)}, {broken!r})"]
     else:
         lines += ["#: None: it is the judgement below that tells.", "FAILURE = None"]
-    if any("VERBS" in text for text in scenario.collection.texts("conformance.standalone.reproducers._tape")):
+    if any("VERBS" in text for text in scenario.collection.texts(_replay.__name__)):
         verbs = {number: step.verb for number, step in enumerate(facts.steps, start=1)}
         lines += ["#: What the clause asked for, step by step.", f"VERBS = {verbs!r}"]
     yield "\n".join(lines)

@@ -14,7 +14,7 @@ from conformance.run.result import FailureRecord, Result
 from conformance.run.run_context import RunContext
 from conformance.standalone.reproducers._judge import Facts
 from conformance.standalone.reproducers._scenario import BackendFacts, CannotTell
-from conformance.standalone.reproducers._script import Limits, reproducer
+from conformance.standalone.reproducers._script import reproducer
 from conformance.standalone.reproducers.kit import kit_of
 
 
@@ -63,11 +63,10 @@ class ReproducerWriter:
             parameters=parameters,
             calls=lambda name: self._run.calls(name, cell.clause.toolchain),
         )
-        limits = Limits(self._run.pool.limits.seconds, self._run.pool.limits.memory_bytes)
         if evidence.trace.overflowed:
             raise CannotTell("its artifacts and values are too large")
         return reproducer(
-            facts, result.outcome, self._ask(description, self._lowered_cases(facts)), limits
+            facts, result.outcome, self._ask(description, self._lowered_cases(facts)), self._run.pool.limits
         ).as_message()
 
     def _lowered_cases(self, facts: Facts) -> list[str]:
