@@ -31,8 +31,8 @@ from conformance.run.cell_context import CellContext
 from conformance.run.plan import cells_of
 from conformance.run.run_context import RunContext
 from conformance.standalone.reproducers import Reproducer, ReproducerWriter
-from conformance.standalone.reproducers._judge import Facts
-from conformance.standalone.reproducers._scenario import CannotTell
+from conformance.standalone.reproducers._judge import FailingCell
+from conformance.standalone.reproducers._scenario import CannotReproduce
 from conformance.standalone.reproducers._script import reproducer
 from conformance.standalone.reproducers._steps import MODULES, NUMBERS
 from conformance.toolchains import corpus
@@ -273,7 +273,7 @@ def attempts(run_context: RunContext, reference: Description) -> list[Attempt]:
             Verdict.NOT_APPLICABLE,
         )
         steps = tuple(context.trace.steps)
-        facts = Facts(cell, ConformanceFailure("on purpose"), steps, reference, 0, function, names, calls)
+        facts = FailingCell(cell, ConformanceFailure("on purpose"), steps, reference, 0, function, names, calls)
         made.append(
             Attempt(clause, steps, reproducer(facts, Outcome(Verdict.FAIL, "run", "x"), backend, Limits(60, 2**33)))
         )
@@ -320,8 +320,8 @@ def test_what_only_a_program_without_python_answers_is_said(
     asked = dataclasses.replace(steps[-1], verb="run_at_once")
     calls = functools.partial(run_context.calls, toolchain="torchscript")
     failure = ConformanceFailure("on purpose")
-    facts = Facts(cell, failure, (*steps, asked), reference, 0, *suite_function(clause), calls)
-    with pytest.raises(CannotTell, match=r"\(run_at_once\) only a program without it answers"):
+    facts = FailingCell(cell, failure, (*steps, asked), reference, 0, *suite_function(clause), calls)
+    with pytest.raises(CannotReproduce, match=r"\(run_at_once\) only a program without it answers"):
         reproducer(
             facts,
             Outcome(Verdict.FAIL, "run", "x"),

@@ -27,8 +27,8 @@ from conformance.run.cell_context import CellContext
 from conformance.run.plan import cells_of
 from conformance.run.run_context import RunContext
 from conformance.standalone.reproducers import Reproducer, ReproducerWriter
-from conformance.standalone.reproducers._judge import Facts
-from conformance.standalone.reproducers._scenario import BackendFacts, CannotTell
+from conformance.standalone.reproducers._judge import FailingCell
+from conformance.standalone.reproducers._scenario import CannotReproduce, ReproducedBackend
 from conformance.standalone.reproducers._script import reproducer
 from conformance.standalone.reproducers._steps import MODULES, NUMBERS
 from conformance.toolchains.dynamo.plugin import _written_down
@@ -213,7 +213,7 @@ def eager(run_context: RunContext) -> Description:
     return run_context.descriptions["eager"]
 
 
-def _facts(run_context: RunContext, clause_id: str) -> Facts:
+def _facts(run_context: RunContext, clause_id: str) -> FailingCell:
     """A cell that was run on a backend that conforms, told as if its clause had failed at its end."""
     description = run_context.descriptions["eager"]
     clause = next(each for each in shipped_clauses() if each.id == clause_id)
@@ -224,26 +224,26 @@ def _facts(run_context: RunContext, clause_id: str) -> Facts:
     assert outcome.verdict in (Verdict.PASS, Verdict.NOT_APPLICABLE, Verdict.NOT_EXERCISED), outcome
     calls = functools.partial(run_context.calls, toolchain="dynamo")
     steps = tuple(context.trace.steps)
-    return Facts(cell, ConformanceFailure("on purpose"), steps, description, 0, function, names, calls)
+    return FailingCell(cell, ConformanceFailure("on purpose"), steps, description, 0, function, names, calls)
 
 
-def _told(facts: Facts, backend: BackendFacts) -> Reproducer:
+def _told(facts: FailingCell, backend: ReproducedBackend) -> Reproducer:
     return reproducer(facts, Outcome(Verdict.FAIL, "run", "x"), backend, Limits(60, 2**33))
 
 
 @pytest.fixture(scope="module")
-def backend(run_context: RunContext, eager: Description) -> BackendFacts:
+def backend(run_context: RunContext, eager: Description) -> ReproducedBackend:
     return ReproducerWriter(run_context, 1)._ask(eager, [])
 
 
 @pytest.fixture(scope="module")
-def attempts(run_context: RunContext, backend: BackendFacts) -> dict[str, tuple[Facts, Reproducer]]:
+def attempts(run_context: RunContext, backend: ReproducedBackend) -> dict[str, tuple[FailingCell, Reproducer]]:
     """A script for each of CLAUSES."""
     facts = {each: _facts(run_context, each) for each in CLAUSES}
     return {clause: (each, _told(each, backend)) for clause, each in facts.items()}
 
 
-def test_every_verb_can_be_told(attempts: dict[str, tuple[Facts, Reproducer]], tmp_path: Path) -> None:
+def test_every_verb_can_be_told(attempts: dict[str, tuple[FailingCell, Reproducer]], tmp_path: Path) -> None:
     asked = {step.verb for facts, _ in attempts.values() for step in facts.steps}
     known = {name for name in verb.names() if not _module_of(name).endswith(".operators")}
     # Eager outputs are computed for the harness; "eager" caches and delegates nothing; no clause asks for the rest yet.
@@ -287,7 +287,7 @@ def test_the_models_that_verbs_take_are_known() -> None:
 
 @pytest.mark.parametrize("clause", ["package.ready"])
 def test_a_clause_that_holds_is_not_reproduced(
-    attempts: dict[str, tuple[Facts, Reproducer]],
+    attempts: dict[str, tuple[FailingCell, Reproducer]],
     clause: str,
     tmp_path: Path,
     without_harness: Path,  # noqa: F811
@@ -302,9 +302,9 @@ def test_a_clause_that_holds_is_not_reproduced(
 # What cannot be told.
 
 
-def test_what_cannot_be_told_is_said(run_context: RunContext, backend: BackendFacts) -> None:
+def test_what_cannot_be_told_is_said(run_context: RunContext, backend: ReproducedBackend) -> None:
     facts = _facts(run_context, "guards.specialisation")  # which asks "eager" nothing
-    with pytest.raises(CannotTell, match="nothing is recorded"):
+    with pytest.raises(CannotReproduce, match="nothing is recorded"):
         _told(facts, backend)
 
 

@@ -16,11 +16,12 @@ import tempfile
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
 from conformance._util.privacy import without_paths
+from conformance._util.processes import set_environment
 from conformance.compare.values import decode
 from conformance.standalone.reproducers._process import (
     BACKEND,
@@ -75,22 +76,15 @@ class StepReport:
     status: int | None = None
     answers: list[Any] = dataclasses.field(default_factory=list)
 
-    @property
-    def ended(self) -> bool:
-        """Whether it came to an end, so that an exit with code 0 is in order."""
-        return self.returned or self.raised is not None or self.phase == "exit"
-
 
 def watch(label: str, folder: str, libraries: list[str], backend: str, seconds: float) -> list[StepReport]:
     """Let a process take its steps, and show what it wrote if that went wrong.
 
     What it came to then is said of its last step, or else of a step 0, which has no phase.
     """
-    command = _command(label, folder)
-    environment = _environment(label, folder, libraries, backend)
     with contextlib.ExitStack() as opened:
         files = Files(*(opened.enter_context(open(path, "ab+", buffering=0)) for path in files_of(label, folder)))
-        ending = supervise(lambda: os.execve(command[0], command, environment), files, seconds, _START_SECONDS)
+        ending = supervise(lambda: _become_process(label, folder, libraries, backend), files, seconds, _START_SECONDS)
     steps, malformed = _reports(files_of(label, folder)[-1])
     steps = steps or [StepReport(0, "")]
     last = steps[-1]
@@ -103,29 +97,27 @@ def watch(label: str, folder: str, libraries: list[str], backend: str, seconds: 
     return steps
 
 
-def _command(label: str, folder: str) -> list[str]:
-    return [sys.executable, __file__, "--process", label, "--folder", folder]
-
-
-def _environment(label: str, folder: str, libraries: list[str], backend: str) -> dict[str, str]:
-    environment: dict[str, str | None] = {
-        **os.environ,
-        "OMP_NUM_THREADS": "1",
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",
-        "TORCHINDUCTOR_CACHE_DIR": os.path.join(folder, "inductor"),  # what was compiled before would hide a failure
-        "TORCH_CPP_LOG_LEVEL": "WARNING",
-        "PYTHONWARNINGS": "ignore::DeprecationWarning",
-        "REPRODUCER_LIBRARIES": os.pathsep.join(libraries),
-        "REPRODUCER_BACKEND": backend,
-        **ENVIRONMENT.get(label, {}),
-    }
-    return {name: value for name, value in environment.items() if value is not None}
+def _become_process(label: str, folder: str, libraries: list[str], backend: str) -> NoReturn:
+    set_environment(
+        {
+            "OMP_NUM_THREADS": "1",
+            "TORCHINDUCTOR_COMPILE_THREADS": "1",
+            # What was compiled before would hide a failure.
+            "TORCHINDUCTOR_CACHE_DIR": os.path.join(folder, "inductor"),
+            "TORCH_CPP_LOG_LEVEL": "WARNING",
+            "PYTHONWARNINGS": "ignore::DeprecationWarning",
+            "REPRODUCER_LIBRARIES": os.pathsep.join(libraries),
+            "REPRODUCER_BACKEND": backend,
+            **ENVIRONMENT.get(label, {}),
+        }
+    )
+    os.execv(sys.executable, [sys.executable, __file__, "--process", label, "--folder", folder])
 
 
 def _came_to(ending: Ending, last: StepReport, malformed: bool) -> str:
     if ending.status is None:
         return TOO_MUCH_OUTPUT if ending.flooded else NO_ANSWER
-    if ending.status or not last.ended:
+    if ending.status or not (last.returned or last.raised or last.phase == "exit"):
         return how_it_ended(ending.status)
     if ending.left_processes and last.phase == "exit":
         return LEFT_A_PROCESS
@@ -224,8 +216,7 @@ def main() -> int:
         libraries = find_backend(options)
         if options.process:
             folder = tempfile.mkdtemp(prefix="reproducer-")
-            command = _command(options.process, folder)
-            os.execve(command[0], command, _environment(options.process, folder, libraries, options.backend))
+            _become_process(options.process, folder, libraries, options.backend)
     except CannotTry as reason:
         sys.stderr.write(f"{Path(__file__).name}: {reason}\n")
         return UNTRIED

@@ -18,41 +18,25 @@ from typing import IO, Any
 
 import torch
 
-from conformance._util.processes import dump_stacks, limit_process
+from conformance._util.processes import dump_stacks, limit_process, tail
 from conformance.compare.values import encode
 from conformance.devices.protocol import describe_exception
 
 # What each script has of its own.
 
-NAME = ""
-BACKEND = ""
-AUTHOR = ""
+NAME: str = ""
+BACKEND: str = ""
+AUTHOR: str = ""
 LIBRARIES: tuple[str, ...] = ()
-DISTRIBUTION = ""
-TORCH = ""
-SECONDS = 0.0
-MEMORY = 0
+DISTRIBUTION: str = ""
+TORCH: str = ""
+SECONDS: float = 0.0
+MEMORY: int = 0
 ENVIRONMENT: dict[str, dict[str, str | None]] = {}
 PROCESSES: dict[str, Callable[[], None]] = {}
 FAILURE: tuple[int, str] | None = None
 judge: Callable[[Any], None] | None = None
-PROVIDED = frozenset(
-    {
-        "NAME",
-        "BACKEND",
-        "AUTHOR",
-        "LIBRARIES",
-        "DISTRIBUTION",
-        "TORCH",
-        "SECONDS",
-        "MEMORY",
-        "ENVIRONMENT",
-        "PROCESSES",
-        "FAILURE",
-        "judge",
-        "PROVIDED",
-    }
-)
+PROVIDED = frozenset({*__annotations__, "PROVIDED"})
 
 
 class CannotTry(Exception):
@@ -113,10 +97,9 @@ def _size_of_output() -> int:
 
 def _output_since(start: int) -> str:
     """What was written to stderr since then; nothing where that is no file."""
-    with contextlib.suppress(OSError):
-        size = _size_of_output()
-        with open("/dev/fd/2", "rb") as file:
-            return os.pread(file.fileno(), min(size - start, 1 << 16), start).decode(errors="replace")
+    _flush()
+    with contextlib.suppress(OSError), open("/dev/fd/2", "rb") as file:
+        return tail(file, start)
     return ""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from conformance._util.privacy import without_paths
 from conformance.devices import Step
 from conformance.devices.protocol import WITHOUT_MODULES
-from conformance.standalone.reproducers._scenario import CannotTell, Scenario
+from conformance.standalone.reproducers._scenario import CannotReproduce, Scenario
 from conformance.standalone.reproducers.kit import Writers
 
 #: The verbs of every toolchain.
@@ -28,11 +28,11 @@ def lines_of(scenario: Scenario, step: Step) -> list[str]:
 def copied(scenario: Scenario, step: Step) -> list[str]:
     """Any verb: its own function, copied into the script, called with modules for their numbers.
 
-    Raises CannotTell for what only the program without Python can do.
+    Raises CannotReproduce for what only the program without Python can do.
     """
     kit = scenario.kit
     if step.verb not in kit.verbs().names():
-        raise CannotTell(f"scripts are Python, and what was asked ({step.verb}) only a program without it answers")
+        raise CannotReproduce(f"scripts are Python, and what was asked ({step.verb}) only a program without it answers")
     function = kit.verbs().named(step.verb)
     scenario.collection.add(function.__module__, function.__name__)
     scenario.collection.add(kit.session, "Session", "session")
