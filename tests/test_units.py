@@ -28,7 +28,8 @@ from conformance.discovery.describing import Candidate
 from conformance.discovery.selecting import _with_options
 from conformance.report._certification import certification
 from conformance.report.row_model import CellRow
-from conformance.standalone.reproducers._tape import Tape
+from conformance.standalone.reproducers._main import StepReport
+from conformance.standalone.reproducers._replay import Replay
 from conformance.toolchains import Source
 
 
@@ -232,9 +233,9 @@ def test_options_hide_nothing_of_a_backend_that_cannot_be_used() -> None:
 
 
 def test_a_script_says_what_a_step_came_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("conformance.standalone.reproducers._tape.VERBS", {1: "run"})
-    tape = Tape({1: {"step": 1, "phase": "run", "came_to": "did not come back in time", "stderr": "a stack"}})
+    monkeypatch.setattr("conformance.standalone.reproducers._replay.VERBS", {1: "run"})
+    replay = Replay({1: StepReport(1, "run", came_to="did not come back in time", stderr="a stack")})
     with pytest.raises(DeviceEnded) as ended:
-        tape.play("run", "run")
+        replay.answer("run", "run")
     assert str(ended.value) == "the process did not come back in time during run"
     assert ended.value.stderr == "a stack"
