@@ -9,9 +9,9 @@ from typing import Any
 from installations import installation
 
 from conformance.devices import Limits
-from conformance.targets.kinds import published_spec
+from conformance.targets import published_spec
 from conformance.targets.remote import RemotePool
-from conformance.toolchains import Source
+from conformance.toolchains import Source, toolchain_named
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 BACKEND = """
@@ -45,8 +45,8 @@ def other_installation(folder: Path) -> Path:
     modules = folder / "modules"
     modules.mkdir()
     (modules / "plugin_bad.py").write_text(textwrap.dedent(BACKEND))
-    paths = (REPOSITORY, REPOSITORY / "plugins" / "reference" / "src", modules)
-    return installation(folder / "python", "torch", "execnet", "filelock", "platformdirs", paths=paths)
+    paths = (REPOSITORY / "plugins" / "reference" / "src", modules)
+    return installation(folder / "python", "torch-conformance", paths=paths)
 
 
 class Far:
@@ -59,7 +59,7 @@ class Far:
         """Load the backend in a fresh process there."""
         source = Source("bad", value="plugin_bad:Plugin")
         subject = {each: getattr(source, each) for each in source.__slots__} | {"libraries": []}
-        child = self.pool.fork("torchscript", subject, dict(environment))
+        child = self.pool.fork(toolchain_named("torchscript").device("target"), subject, dict(environment))
         child.ask("register", {})
         try:
             return child.answer("register")

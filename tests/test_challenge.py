@@ -11,7 +11,7 @@ import pytest
 from certificate_office import CELL, Office
 from made_reports import described, made_report, put
 
-from conformance import challenge as challenges
+from conformance.certificate import challenge as challenges
 from conformance.devices import Limits, ZygotePool
 from conformance.discovery.describing import Description
 from conformance.discovery.selecting import select

@@ -11,10 +11,13 @@ from certificate_office import CELL, Office
 from conftest import Project
 from made_reports import made_report, put
 
-from conformance import cli, score, selection, selftest
+from conformance import cli
 from conformance._util.seeds import seed_of
 from conformance.api.errors import HarnessError
+from conformance.contract import score
+from conformance.discovery import selecting
 from conformance.operators.table import Outcome, Tried, row_of, table_of
+from conformance.selftest import trials
 
 DOCUMENT = {
     "score": {"caught": 1, "saboteurs": 1, "clauses": 1, "proven": 1},
@@ -41,8 +44,8 @@ def fail(*arguments: Any, **named: Any) -> Any:
 def test_a_harness_that_fails_says_so(
     arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(selection, "select", fail)
-    monkeypatch.setattr(selftest.Selftest, "__init__", fail)
+    monkeypatch.setattr(selecting, "select", fail)
+    monkeypatch.setattr(trials.Selftest, "__init__", fail)
     assert cli.main(arguments) == 11
     assert capsys.readouterr().err == "conformance: the harness itself failed: the zygote is gone\n"
 
@@ -110,7 +113,7 @@ def test_a_self_test_that_cannot_be_kept_is_told_all_the_same(
 
     (tmp_path / "state").write_text("a file")
     (tmp_path / "output/selftest.md").mkdir(parents=True)
-    monkeypatch.setattr(selftest, "Selftest", Told)
+    monkeypatch.setattr(trials, "Selftest", Told)
     monkeypatch.setattr("conformance.selftest.matrix.result_text", lambda document, width: "1 of 1 caught")
     monkeypatch.setattr("conformance.selftest.matrix.matrix_markdown", lambda document: "# The matrix\n")
     monkeypatch.setattr(score, "_score_path", lambda: tmp_path / "state/selftest.json")

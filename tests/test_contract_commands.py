@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from conformance import evidence
 from conformance.cli import main
 from conformance.contract import contract_digest, shipped_clauses
-from conformance.contract.evidence import shipped_evidence
+from conformance.contract.evidence import Evidence, shipped_evidence
 
 
 def _printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -66,7 +65,7 @@ def test_the_list_of_clauses_fits_eighty_columns(capsys: pytest.CaptureFixture[s
 
 
 def test_a_clause_without_proof_says_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("conformance.cli._contract.shipped_evidence", lambda: evidence.Evidence("2.13.0", "other", {}))
+    monkeypatch.setattr("conformance.cli._contract.shipped_evidence", lambda: Evidence("2.13.0", "other", {}))
     text = " ".join(_printed(capsys, "explain", "lowering.outputs").split())
     assert "proven by 0 saboteurs of the self-test (torch 2.13.0), when the contract was another one" in text
 

@@ -9,13 +9,13 @@ import pytest
 
 from conformance.api.availability import Availability
 from conformance.api.verdicts import Verdict
-from conformance.contract import ORDINARY_RUNTIME, Control, shipped_clauses, suite_function
+from conformance.contract import Control, shipped_clauses, suite_function
 from conformance.devices import Limits, ZygotePool
 from conformance.discovery.describing import Description
 from conformance.run.cell_context import CellContext
 from conformance.run.plan import Cell, cells_of
 from conformance.run.run_context import RunContext
-from conformance.toolchains import Source
+from conformance.toolchains import Source, toolchains
 
 #: Cells in which plain PyTorch itself cannot do what the clause asks, and why.
 PYTORCHS_OWN = {
@@ -38,7 +38,7 @@ ANY_BACKEND = Description(
 )
 
 
-ANY_BACKENDS = [dataclasses.replace(ANY_BACKEND, toolchain=toolchain) for toolchain in ORDINARY_RUNTIME]
+ANY_BACKENDS = [dataclasses.replace(ANY_BACKEND, toolchain=each.name) for each in toolchains()]
 
 
 def controlled_cells() -> list[Cell]:
@@ -48,17 +48,17 @@ def controlled_cells() -> list[Cell]:
 
 
 @pytest.fixture(scope="module")
-def workshop() -> Iterator[RunContext]:
+def run_context() -> Iterator[RunContext]:
     pool = ZygotePool(Limits())
     yield RunContext(pool, 0, {"none": ANY_BACKEND})
     pool.close()
 
 
 @pytest.mark.parametrize("cell", controlled_cells(), ids=lambda cell: cell.id)
-def test_plain_pytorch_keeps_the_clause(workshop: RunContext, cell: Cell) -> None:
+def test_plain_pytorch_keeps_the_clause(run_context: RunContext, cell: Cell) -> None:
     function, names = suite_function(cell.clause)
-    bench = CellContext(workshop, cell, None)
-    outcome = bench.attempt(function, {name: bench.part(name) for name in names})
+    context = CellContext(run_context, cell, None)
+    outcome = context.attempt(function, {name: context.part(name) for name in names})
     if cell.clause.id in NEEDS_AN_AUTHOR:
         assert outcome.verdict is Verdict.NOT_EXERCISED, outcome.message
     elif any(cell.id.startswith(known) for known in PYTORCHS_OWN):

@@ -16,8 +16,9 @@ from conftest import is_there, wait_until
 from conformance.api.errors import DeviceGarbled, DeviceTimeout
 from conformance.devices import Child, Limits, ZygotePool
 from conformance.devices._framing import unframe
-from conformance.toolchains import Source
+from conformance.toolchains import Source, default_toolchain
 
+KIND = default_toolchain().device("target")
 MISBEHAVING = '''
     """A backend whose load() does what the environment says."""
 
@@ -61,14 +62,14 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZygotePool]:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
         pool = ZygotePool(Limits())
-        pool.start()
+        pool.start(KIND.zygote)
     yield pool
     pool.close()
 
 
 def device(pool: ZygotePool, load: str = "", **environment: str) -> Child:
     subject = dataclasses.asdict(Source("misbehaving", value="misbehaving:Plugin"))
-    return pool.fork("torchscript", subject, {"LOAD": load, **environment})
+    return pool.fork(KIND, subject, {"LOAD": load, **environment})
 
 
 #: Bytes with which execnet's unserializer ends otherwise than by its own error.
@@ -179,7 +180,7 @@ def test_a_pool_that_is_closed_leaves_nothing_behind(pool: ZygotePool, tmp_path:
 def test_a_notice_that_was_lost_holds_up_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.devices._child._LOST_NOTICE_SECONDS", 0.2)
     own = ZygotePool(Limits())
-    child = own.fork("torchscript", None, {})
+    child = own.fork(KIND, None, {})
     child.call("register", {}, "register")
     pid = child._zygote._pids.pop(child._ticket)  # as Ctrl-C does that comes while notices are read
     before = time.monotonic()

@@ -164,7 +164,7 @@ def test_a_class_that_pytorch_does_not_know_is_explained(project: Project) -> No
 
 def test_clauses_of_another_toolchain_are_not_collected(project: Project) -> None:
     run = project.run("--backend=eager", "--collect-only", "-q")
-    assert "suites/test_dynamo_lowering.py::test_outputs[eager-chain" in run.output
+    assert "suites/dynamo/test_dynamo_lowering.py::test_outputs[eager-chain" in run.output
     assert "test_save_load" not in run.output
     assert "skipped" not in run.output
     for backend in ANY_BACKENDS:

@@ -21,16 +21,16 @@ SUITE = sys.modules["conformance._suites.test_dynamo_save_load"]
 
 
 @pytest.fixture(scope="module")
-def workshop() -> Iterator[RunContext]:
+def run_context() -> Iterator[RunContext]:
     pool = ZygotePool(Limits())
     yield RunContext(pool, 0, {"none": ANY_BACKENDS[-1]})
     pool.close()
 
 
 @pytest.mark.parametrize("name", SUITE.NOT_EXPORTED)
-def test_what_is_left_out_cannot_be_exported(workshop: RunContext, name: str) -> None:
+def test_what_is_left_out_cannot_be_exported(run_context: RunContext, name: str) -> None:
     (cell,) = cells_of(dataclasses.replace(EXPORTED, cases=(name,)), ANY_BACKENDS[-1])
     function, names = suite_function(EXPORTED)
-    bench = CellContext(workshop, cell, None)
-    outcome = bench.attempt(function, {each: bench.part(each) for each in names})
+    context = CellContext(run_context, cell, None)
+    outcome = context.attempt(function, {each: context.part(each) for each in names})
     assert outcome.verdict is Verdict.FAIL, "PyTorch has learned this: take it off the list"

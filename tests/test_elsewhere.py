@@ -18,7 +18,7 @@ from installations import installation
 from conformance.api.errors import DeviceDied, DeviceFlooded, DeviceTimeout, HarnessError
 from conformance.devices import Limits
 from conformance.pytest_plugin._start import _published_arguments
-from conformance.targets.kinds import TargetError, published_spec
+from conformance.targets import TargetError, published_spec
 from conformance.targets.remote import RemotePool
 
 PART = "(test_types and (add or strings)) or test_lost or (test_spec and save_load) or test_unknown or test_growth"

@@ -14,9 +14,11 @@ from conformance.api.errors import ConformanceFailure, DeviceDied, DeviceTimeout
 from conformance.api.verdicts import NotApplicable, NotExercised, Verdict
 from conformance.contract import Control, shipped_clauses
 from conformance.devices import Limits, ZygotePool
-from conformance.run.cell_context import CellContext, Result
+from conformance.run.cell_context import CellContext
 from conformance.run.plan import cells_of
+from conformance.run.result import Result
 from conformance.run.run_context import RunContext
+from conformance.run.running import run_cell
 
 WRONG = ConformanceFailure("expected 1, found 2")
 ANY_DYNAMO_BACKEND = dataclasses.replace(ANY_BACKEND, toolchain="dynamo")
@@ -26,21 +28,21 @@ UNCONTROLLED = dataclasses.replace(CELL, clause=dataclasses.replace(CELL.clause,
 
 
 class Script:
-    """A clause that ends each time as it was told, and the benches on which it did. It needs no process."""
+    """A clause that ends each time as it was told, and the contexts on which it did. It needs no process."""
 
     def __init__(self, *endings: Exception | None) -> None:
         self.endings = list(endings)
-        self.benches: list[CellContext] = []
+        self.contexts: list[CellContext] = []
 
     def run(self, reruns: int, seconds: float = 60.0, verbs: dict[str, float] | None = None) -> Result:
         """The result of the cell; ``verbs`` are those that came back in the first attempt."""
-        workshop = RunContext(ZygotePool(Limits(seconds=seconds)), 0, {"none": ANY_BACKEND})
-        bench = CellContext(workshop, UNCONTROLLED, ANY_BACKEND)
-        bench.ledger.seconds.update(verbs or {})
-        return workshop.run(bench, self._clause, lambda bench: {"bench": bench}, reruns=reruns)
+        run_context = RunContext(ZygotePool(Limits(seconds=seconds)), 0, {"none": ANY_BACKEND})
+        context = CellContext(run_context, UNCONTROLLED, ANY_BACKEND)
+        context.ledger.seconds.update(verbs or {})
+        return run_cell(run_context, context, self._clause, lambda context: {"context": context}, reruns=reruns)
 
-    def _clause(self, bench: CellContext) -> None:
-        self.benches.append(bench)
+    def _clause(self, context: CellContext) -> None:
+        self.contexts.append(context)
         ending = self.endings.pop(0)
         if ending is not None:
             raise ending
@@ -59,8 +61,10 @@ class Script:
 )
 def test_only_a_control_that_fails_excuses_a_failure(control: Exception | None, verdict: Verdict) -> None:
     script = Script(WRONG, control)
-    workshop = RunContext(ZygotePool(Limits()), 0, {"none": ANY_BACKEND})
-    result = workshop.run(CellContext(workshop, CELL, ANY_BACKEND), script._clause, lambda bench: {"bench": bench})
+    run_context = RunContext(ZygotePool(Limits()), 0, {"none": ANY_BACKEND})
+    result = run_cell(
+        run_context, CellContext(run_context, CELL, ANY_BACKEND), script._clause, lambda context: {"context": context}
+    )
     assert result.outcome.verdict is verdict
 
 
@@ -75,12 +79,12 @@ def test_only_a_control_that_fails_excuses_a_failure(control: Exception | None, 
     ],
 )
 def test_aot_autograd_excuses_only_the_failure_that_it_has_itself(alone: Exception | None, verdict: Verdict) -> None:
-    clause = next(each for each in shipped_clauses() if each.control is Control.AOT)
+    clause = next(each for each in shipped_clauses() if each.control is Control.STAND_INS)
     cell = dataclasses.replace(cells_of(clause, ANY_DYNAMO_BACKEND)[0], case="")
     script = Script(WRONG, None, alone)
-    workshop = RunContext(ZygotePool(Limits()), 0, {"none": ANY_DYNAMO_BACKEND})
-    bench = CellContext(workshop, cell, ANY_DYNAMO_BACKEND)
-    outcome = workshop.run(bench, script._clause, lambda bench: {"bench": bench}).outcome
+    run_context = RunContext(ZygotePool(Limits()), 0, {"none": ANY_DYNAMO_BACKEND})
+    context = CellContext(run_context, cell, ANY_DYNAMO_BACKEND)
+    outcome = run_cell(run_context, context, script._clause, lambda context: {"context": context}).outcome
     assert outcome.verdict is verdict
     assert not script.endings
     assert ("AOT Autograd without a backend fails here too" in outcome.message) is (verdict is Verdict.NOT_APPLICABLE)
@@ -91,7 +95,7 @@ def test_a_failure_that_repeats_is_what_it_is() -> None:
     row = script.run(2).as_row()
     assert (row["verdict"], row["repeated"], row["message"]) == ("FAIL", 2, "expected 1, found 2")
     assert "attempts" not in row
-    assert len(set(map(id, script.benches))) == 3
+    assert len(set(map(id, script.contexts))) == 3
 
 
 def test_what_passes_is_not_tried_again() -> None:
@@ -140,7 +144,7 @@ def test_a_hang_is_not_doubled(allowed: float, verbs: dict[str, float], seconds:
     script = Script(DeviceTimeout("run", allowed), DeviceTimeout("run", seconds))
     result = script.run(1, allowed, verbs)
     assert (result.outcome.verdict, result.outcome.repeated) == (Verdict.TIMEOUT, 1)
-    first, second = (bench._limits().seconds for bench in script.benches)
+    first, second = (context._limits().seconds for context in script.contexts)
     assert (first, second) == (allowed, seconds)
 
 

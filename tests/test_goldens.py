@@ -116,7 +116,7 @@ def test_a_set_is_never_replaced(capsys, folder):
 
 def test_a_backend_without_such_artifacts_gets_no_golden_set(capsys, tmp_path):
     assert main(["goldens", "eager", str(tmp_path)]) == 2
-    assert "a golden set holds TorchScript artifacts; 'eager' is of dynamo" in capsys.readouterr().err
+    assert "a golden set holds artifacts of torchscript; 'eager' is of dynamo" in capsys.readouterr().err
 
 
 def test_half_a_set_is_none(tmp_path):

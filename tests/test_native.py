@@ -22,8 +22,10 @@ from conformance.api.case import Call
 from conformance.api.errors import HarnessError, TargetUnable
 from conformance.compare.values import decode, encode
 from conformance.devices import Ledger, Limits, ZygotePool
-from conformance.targets.native import MESSAGES, NativePool, _expect_start
+from conformance.targets.native import NativePool, _expect_start
+from conformance.toolchains import toolchain_named
 from conformance.toolchains.torchscript.client import Artifact, Step, TorchScriptDevice
+from conformance.toolchains.torchscript.native import MESSAGES
 from conformance.toolchains.torchscript.shared_objects import is_of_python, needed_of_python
 
 #: Cells of each suite that has targets, and of each kind of verb that a native target answers or does not.
@@ -41,6 +43,8 @@ WRONG_WITHOUT_PYTHON = {
     "native_runs_where_it_was_loaded": {"inference.threads": "no context is current in this thread"},
     "native_carries_modes_to_threads": {"inference.thread-local": "the modes of fresh threads, started under none"},
 }
+
+KIND = toolchain_named("torchscript").device("native")
 
 needs_compiler = pytest.mark.skipif(
     shutil.which((os.environ.get("CXX") or "g++").split()[0]) is None,
@@ -125,7 +129,7 @@ def devices() -> Iterator[tuple[TorchScriptDevice, TorchScriptDevice]]:
     """A device with Python, and one without; neither has a backend."""
     pool = ZygotePool(Limits())
     made = [
-        TorchScriptDevice("target", functools.partial(each.fork, "torchscript", None, {}), Ledger())
+        TorchScriptDevice("target", functools.partial(each.fork, KIND, None, {}), Ledger())
         for each in (pool, NativePool(pool))
     ]
     yield made[0], made[1]
@@ -288,7 +292,7 @@ def test_a_cache_that_cannot_be_written_is_told_once_and_for_all(
     native = NativePool(local)
     for _ in range(2):
         with pytest.raises(TargetUnable, match=r"no native target: native_target cannot be kept in .*Not a directory"):
-            native.program()
+            native.fork(KIND, None, {})
         monkeypatch.undo()  # what was found wrong is remembered
     local.close()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCES = Path(__file__).resolve().parents[1] / "conformance" / "devices" / "csrc"
+SOURCES = Path(__file__).resolve().parents[1] / "conformance/toolchains/torchscript/csrc"
 PROGRAM = """
 #include "texts.h"
 #include <iostream>

@@ -20,6 +20,7 @@ from conformance.operators.table import Errors, Outcome, Tried, row_of, table_of
 from conformance.pytest_plugin._operators import choose
 from conformance.report import assemble, read_report, write_report
 from conformance.report.operators import changes
+from conformance.toolchains import default_toolchain
 
 HANDFUL = "add,tanh,nn.functional.linear,rand_like,empty,item,addr"
 #: The function that states the clause: the name of the folder may hold "operators" too.
@@ -201,7 +202,7 @@ def test_what_the_samples_need_and_is_missing_is_named(project: Project) -> None
 def control() -> Iterator[Device]:
     """A process without a backend."""
     pool = ZygotePool(Limits())
-    device = Device("control", lambda: pool.fork("torchscript", None, {}), Ledger())
+    device = Device("control", lambda: pool.fork(default_toolchain().device("control"), None, {}), Ledger())
     yield device
     device.end()
     pool.close()

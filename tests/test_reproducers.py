@@ -31,13 +31,13 @@ from conformance.report import Shelf
 from conformance.run.cell_context import CellContext
 from conformance.run.plan import cells_of
 from conformance.run.run_context import RunContext
-from conformance.standalone.reproducers import Desk, Reproducer
+from conformance.standalone.reproducers import Reproducer, ReproducerWriter
 from conformance.standalone.reproducers._judge import Facts
 from conformance.standalone.reproducers._scenario import CannotTell
 from conformance.standalone.reproducers._script import Limits, reproducer
 from conformance.standalone.reproducers._steps import MODULES, NUMBERS
 from conformance.toolchains import corpus
-from conformance.toolchains.torchscript import verb
+from conformance.toolchains.torchscript.verbs import verb
 
 #: Third parties, whose failures must show with torch and their library alone.
 PLAIN = ("backend_with_compiler_demo", "test_backend")
@@ -239,7 +239,7 @@ class Attempt:
 
 
 @pytest.fixture(scope="module")
-def workshop() -> Iterator[RunContext]:
+def run_context() -> Iterator[RunContext]:
     pool = ZygotePool(DeviceLimits())
     (candidate,) = select(["reference"], None, pool)
     assert candidate.description is not None
@@ -248,8 +248,8 @@ def workshop() -> Iterator[RunContext]:
 
 
 @pytest.fixture(scope="module")
-def reference(workshop: RunContext) -> Description:
-    return workshop.descriptions["reference"]
+def reference(run_context: RunContext) -> Description:
+    return run_context.descriptions["reference"]
 
 
 @pytest.fixture(scope="module")
@@ -258,22 +258,22 @@ def library(reference: Description) -> str:
 
 
 @pytest.fixture(scope="module")
-def attempts(workshop: RunContext, reference: Description) -> list[Attempt]:
+def attempts(run_context: RunContext, reference: Description) -> list[Attempt]:
     """One for each clause that the reference backend can be tried on."""
     made = []
-    backend = Desk(workshop, 1)._ask(reference, _cases())
-    calls = functools.partial(workshop.calls, toolchain="torchscript")
+    backend = ReproducerWriter(run_context, 1)._ask(reference, _cases())
+    calls = functools.partial(run_context.calls, toolchain="torchscript")
     for clause in _with_scripts():
         cell = next((each for each in cells_of(clause, reference) if each.decided is None), None)
         if cell is None:
             continue
         function, names = suite_function(clause)
-        bench = CellContext(workshop, cell, reference)
-        assert bench.attempt(function, {name: bench.part(name) for name in names}).verdict in (
+        context = CellContext(run_context, cell, reference)
+        assert context.attempt(function, {name: context.part(name) for name in names}).verdict in (
             Verdict.PASS,
             Verdict.NOT_APPLICABLE,
         )
-        steps = tuple(bench.trace.steps)
+        steps = tuple(context.trace.steps)
         facts = Facts(cell, ConformanceFailure("on purpose"), steps, reference, 0, function, names, calls)
         made.append(
             Attempt(clause, steps, reproducer(facts, Outcome(Verdict.FAIL, "run", "x"), backend, Limits(60, 2**33)))
@@ -293,7 +293,7 @@ def _cases() -> list[str]:
 
 
 def _verbs_of_clauses() -> list[str]:
-    return [name for name in verb.names() if not verb.named(name).__module__.endswith("._operators")]
+    return [name for name in verb.names() if not verb.named(name).__module__.endswith(".operators")]
 
 
 def test_every_clause_and_every_verb_has_a_script(attempts: list[Attempt], tmp_path: Path) -> None:
@@ -313,17 +313,22 @@ def test_every_clause_and_every_verb_has_a_script(attempts: list[Attempt], tmp_p
 
 
 def test_what_only_a_program_without_python_answers_is_said(
-    attempts: list[Attempt], workshop: RunContext, reference: Description
+    attempts: list[Attempt], run_context: RunContext, reference: Description
 ) -> None:
     clause = next(each for each in shipped_clauses() if each.id == "native.threads")
     cell = next(each for each in cells_of(clause, reference) if each.decided is None)
     steps = next(each.steps for each in attempts if each.clause.id == "lite.same-outputs")
     asked = dataclasses.replace(steps[-1], verb="run_at_once")
-    calls = functools.partial(workshop.calls, toolchain="torchscript")
+    calls = functools.partial(run_context.calls, toolchain="torchscript")
     failure = ConformanceFailure("on purpose")
     facts = Facts(cell, failure, (*steps, asked), reference, 0, *suite_function(clause), calls)
     with pytest.raises(CannotTell, match=r"\(run_at_once\) only a program without it answers"):
-        reproducer(facts, Outcome(Verdict.FAIL, "run", "x"), Desk(workshop, 1)._ask(reference, _cases()), Limits(60, 1))
+        reproducer(
+            facts,
+            Outcome(Verdict.FAIL, "run", "x"),
+            ReproducerWriter(run_context, 1)._ask(reference, _cases()),
+            Limits(60, 1),
+        )
 
 
 def test_the_numbers_that_verbs_take_are_known() -> None:

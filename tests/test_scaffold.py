@@ -202,7 +202,7 @@ def test_a_bad_name_is_explained(name: str, capsys: pytest.CaptureFixture[str], 
 
 def test_a_name_that_is_taken_is_refused() -> None:
     with pytest.raises(ScaffoldError, match="installed already, by torch-conformance-reference"):
-        check_name("reference")
+        check_name("reference", "torchscript")
     for known in ("inductor", "eager"):  # an entry point, and what torch registers by itself
         check_name(known, "torchscript")
         with pytest.raises(ScaffoldError, match="installed already, by torch"):

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance.devices import Limits, _gateway
+from conformance.devices import Limits
+from conformance.targets import gateway, published_spec
 from conformance.targets.gateway import Unreachable
-from conformance.targets.kinds import published_spec
 from conformance.targets.remote import RemotePool
+from conformance.toolchains import default_toolchain
 
 
 def refusal(spec: str) -> Unreachable:
@@ -25,7 +26,7 @@ def refusal(spec: str) -> Unreachable:
     pool.close()
     assert "\n" not in str(error.value)
     with pytest.raises(Unreachable) as published:
-        pool.fork("torchscript", None, {})
+        pool.fork(default_toolchain().device("target"), None, {})
     assert str(published.value) == error.value.public
     return error.value
 
@@ -55,7 +56,7 @@ def test_silence_is_not_waited_for(
 ) -> None:
     if spec.startswith("ssh") and shutil.which("ssh") is None:
         pytest.skip("no ssh client is installed")
-    monkeypatch.setattr(_gateway, "_CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr(gateway, "_CONNECT_SECONDS", 0.3)
     error = refusal(spec.format(port=silent, mute=mute))
     assert "nothing came back within 0.3 s. " in error.public
     assert capfd.readouterr().err == ""

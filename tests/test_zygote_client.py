@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from conformance.devices import ZygoteKind
 from conformance.devices._zygote_client import Zygote
 
 KILLED, WELL = (-9, 0), (0, 0)
@@ -24,7 +25,7 @@ class Silent:
 @pytest.fixture
 def zygote(monkeypatch: pytest.MonkeyPatch) -> Zygote:
     monkeypatch.setattr("subprocess.Popen", Silent)
-    zygote = Zygote("torchscript")
+    zygote = Zygote(ZygoteKind("none"))
     tells(zygote, {"ready": True})
     return zygote
 
