@@ -17,6 +17,9 @@ import pytest
 from certificate_office import Office
 from made_reports import made_report, put
 
+#: Distributions of somebody else, whose clauses are for backends.
+collect_ignore = ["support"]
+
 
 @dataclasses.dataclass
 class Run:

@@ -17,7 +17,7 @@ from installations import installation
 
 from conformance.api.errors import DeviceDied, DeviceFlooded, DeviceTimeout, HarnessError
 from conformance.devices import Limits
-from conformance.pytest_plugin._start import _published_arguments
+from conformance.pytest_plugin._options import published_arguments
 from conformance.targets import TargetError, published_spec
 from conformance.targets.remote import RemotePool
 
@@ -98,7 +98,7 @@ def test_only_the_kind_of_a_spec_is_published(spec: str, kind: str) -> None:
 )
 def test_no_argument_tells_an_address(given: list[str], published: list[str]) -> None:
     config = pytest.Config.fromdictargs({"conformance_target": "ssh=me@host"}, given)
-    assert _published_arguments(config) == tuple(published)
+    assert published_arguments(config) == tuple(published)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
-import inspect
 import json
 import os
 import re
@@ -35,7 +34,6 @@ from conformance.standalone.reproducers import Reproducer, ReproducerWriter
 from conformance.standalone.reproducers._judge import Facts
 from conformance.standalone.reproducers._scenario import CannotTell
 from conformance.standalone.reproducers._script import Limits, reproducer
-from conformance.standalone.reproducers._steps import MODULES, NUMBERS
 from conformance.toolchains import corpus
 from conformance.toolchains.torchscript.verbs import verb
 
@@ -329,13 +327,6 @@ def test_what_only_a_program_without_python_answers_is_said(
             ReproducerWriter(run_context, 1)._ask(reference, _cases()),
             Limits(60, 1),
         )
-
-
-def test_the_numbers_that_verbs_take_are_known() -> None:
-    for name in _verbs_of_clauses():
-        for parameter in list(inspect.signature(verb.named(name)).parameters.values())[1:]:
-            if "int" in re.split(r"\W+", str(parameter.annotation)):
-                assert parameter.name in MODULES | NUMBERS, f"{name}({parameter.name}): a module's number, or another?"
 
 
 @pytest.mark.parametrize("clause", ["composition.several", "save-load.again", "availability.host"])

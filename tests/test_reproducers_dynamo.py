@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import re
 import subprocess
 import sys
@@ -31,7 +30,6 @@ from conformance.standalone.reproducers import Reproducer, ReproducerWriter
 from conformance.standalone.reproducers._judge import Facts
 from conformance.standalone.reproducers._scenario import BackendFacts, CannotTell
 from conformance.standalone.reproducers._script import Limits, reproducer
-from conformance.standalone.reproducers._steps import MODULES, NUMBERS
 from conformance.toolchains.dynamo.plugin import _written_down
 from conformance.toolchains.dynamo.verbs import verb
 
@@ -275,15 +273,6 @@ def _define(text: str, name: str) -> None:
     finally:
         del sys.modules[name]
         sys.excepthook = hook
-
-
-def test_the_models_that_verbs_take_are_known() -> None:
-    for name in verb.names():
-        if _module_of(name).endswith(".operators"):
-            continue
-        for parameter in list(inspect.signature(verb.named(name)).parameters.values())[1:]:
-            if "int" in re.split(r"\W+", str(parameter.annotation)) and "package" not in name:
-                assert parameter.name in MODULES | NUMBERS | {"calls", "sizes", "often"}, f"{name}({parameter.name})"
 
 
 @pytest.mark.parametrize("clause", ["package.ready"])

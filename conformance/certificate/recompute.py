@@ -66,10 +66,11 @@ def shortfall(report: Mapping[str, Any], level: Level) -> Shortfall:
     if told["excused"]:
         reasons.append("known failures (XFAIL) excuse a run, and never certify a backend")
     contract = report["harness"]["contract"]
-    if (contract["version"], contract["sha256"]) != (CONTRACT_VERSION, contract_digest()):
+    here = contract_digest(report["backend"]["toolchain"])
+    if (contract["version"], contract["sha256"]) != (CONTRACT_VERSION, here):
         unchecked = (
             f"the plan is not checked: the report is of contract {contract['version']} ({contract['sha256']:.12}), and "
-            f"here is {CONTRACT_VERSION} ({contract_digest():.12})"
+            f"here is {CONTRACT_VERSION} ({here:.12})"
         )
         return Shortfall(tuple(reasons), (unchecked,))
     return Shortfall((*reasons, *_faults_of_the_plan(report)), ())
@@ -85,18 +86,25 @@ def _faults_of_the_plan(report: Mapping[str, Any]) -> list[str]:
     if not owed:
         return [f"the contract has no clause for the toolchain {description.toolchain!r:.100}"]
     found = {each["id"]: each for each in report["clauses"]}
+    # Clauses of somebody's own, which are reported and never graded, take nothing away and add nothing.
+    added = {name for name, each in found.items() if name not in owed and each["level"] == Level.REPORTED.value}
     planned = {cell.id: cell for found_cells in cells.values() for cell in found_cells}
     rows = {row["id"]: row for row in report["cells"]}
+    strange = [name for name in found if name not in owed and name not in added]
     selected = not report["plan"]["deselected"]  # else the cells that lack are counted already
     return [
-        *_told("clauses", (name for name in found if name not in owed), "are not of the contract"),
+        *_told("clauses", strange, "are not of the contract"),
         *_told("clauses", (name for name in owed if name not in found and selected), "are not in the report"),
         *_told(
             "clauses",
             (name for name, clause in found.items() if name in owed and not _states(owed[name], clause)),
             "are stated otherwise in the contract",
         ),
-        *_told("cells", (name for name in rows if name not in planned), "are not of the contract's plan"),
+        *_told(
+            "cells",
+            (name for name, row in rows.items() if name not in planned and row["clause"] not in added),
+            "are not of the contract's plan",
+        ),
         *_told("cells", (name for name in planned if name not in rows and selected), "are not in the report"),
         *_told(
             "cells",

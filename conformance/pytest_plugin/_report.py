@@ -16,7 +16,7 @@ from conformance.api.fingerprint import fingerprint
 from conformance.api.verdicts import Verdict
 from conformance.contract import Clause, clause_of, shipped_clauses
 from conformance.discovery.describing import Description
-from conformance.expectations import Expectations, ExpectationsFile, Plan
+from conformance.expectations import BackendRun, Expectations, ExpectationsFile
 from conformance.pytest_plugin import EXIT_HARNESS_ERROR, EXIT_INCOMPLETE
 from conformance.pytest_plugin._expectations import conclude
 from conformance.pytest_plugin._run import CELL
@@ -233,10 +233,10 @@ class Reporter:
         self._lines += ending.lines
         session.exitstatus = self._exit_code(int(session.exitstatus))
 
-    def _plans(self) -> list[Plan]:
+    def _plans(self) -> list[BackendRun]:
         """The run as expectations are held against it."""
         return [
-            Plan(name, [cell.as_row() for cell in cells.values()], self._rows[name])
+            BackendRun(name, [cell.as_row() for cell in cells.values()], self._rows[name])
             for name, cells in self._planned.items()
         ]
 

@@ -16,7 +16,7 @@ from conformance.contract.score import remembered_score
 from conformance.discovery.describing import Description
 from conformance.operators.table import table_of
 from conformance.report._certification import certification
-from conformance.report._store import FORMAT
+from conformance.report.model import FORMAT
 from conformance.run.plan import Cell, digest_of_ids
 
 
@@ -57,7 +57,7 @@ def build_report(
             },
             "harness": {
                 "version": conformance.__version__,
-                "contract": {"version": CONTRACT_VERSION, "sha256": contract_digest()},
+                "contract": {"version": CONTRACT_VERSION, "sha256": contract_digest(description.toolchain)},
                 "selftest": remembered_score(),
             },
             "environment": _environment(),

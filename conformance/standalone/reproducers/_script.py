@@ -30,7 +30,7 @@ from conformance.toolchains import toolchain_named
 
 _STAGE = "conformance.standalone.reproducers._stage"
 _RUNTIME = "conformance.standalone.reproducers._runtime"
-_PROVIDED = {*_stage.PROVIDED, *_tape.PROVIDED, "case_named"}
+_PROVIDED = {*_stage.PROVIDED, *_tape.PROVIDED, "case_named", "features"}
 #: Stands before the first import that can fail.
 _GUARD = '''
 def cannot_be_tried(kind: Any, error: BaseException, trace: Any) -> None:
@@ -171,7 +171,7 @@ def _steps(facts: Facts, scenario: Scenario) -> list[str]:
     steps = list(enumerate(facts.steps, start=1))
     functions = []
     written = {number: lines_of(scenario, step) for number, step in steps}
-    for machine in process_order(list(facts.steps)):
+    for machine in process_order(list(facts.steps), scenario.toolchain):
         own = [(number, step) for number, step in steps if step.machine is machine]
         role = scenario.kit.roles.get(machine.role, f"Another process: {machine.role}.")
         lines = [f"def {name_of(machine)}() -> None:", f'    """{role}"""']
@@ -226,7 +226,8 @@ def _constants(facts: Facts, scenario: Scenario, broken: str | None, limits: Lim
 
 
 def _processes(facts: Facts) -> str:
-    labels = ", ".join(f"{name_of(each)!r}: {name_of(each)}" for each in process_order(list(facts.steps)))
+    order = process_order(list(facts.steps), facts.cell.clause.toolchain)
+    labels = ", ".join(f"{name_of(each)!r}: {name_of(each)}" for each in order)
     return f"#: In the order in which they run.\nPROCESSES = {{{labels}}}"
 
 
