@@ -14,7 +14,6 @@ from support.project import Project
 from conformance import cli
 from conformance._util.seeds import seed_of
 from conformance.api.errors import HarnessError
-from conformance.contract import score
 from conformance.discovery import selecting
 from conformance.operators.table import Outcome, Tried, row_of, table_of
 from conformance.selftest import trials
@@ -48,24 +47,6 @@ def test_a_harness_that_fails_says_so(
     monkeypatch.setattr(trials.Selftest, "__init__", fail)
     assert cli.main(arguments) == 11
     assert capsys.readouterr().err == "conformance: the harness itself failed: the zygote is gone\n"
-
-
-def test_a_harness_that_fails_while_it_lists_backends_says_so(project: Project) -> None:
-    project.write(
-        "conftest.py",
-        """
-        from conformance.api.errors import HarnessError
-        from conformance.pytest_plugin import _listing
-
-        def fail(*arguments, **named):
-            raise HarnessError("the zygote is gone")
-
-        _listing.candidates = fail
-        """,
-    )
-    run = project.run("--list-backends")
-    assert run.exit_code == 4
-    assert run.output == "ERROR: the zygote is gone\n\n"
 
 
 @pytest.mark.parametrize("text", ["2147483648", "-2147483649", "9" * 20, "9" * 5000, "1.5", "random"])
@@ -116,7 +97,7 @@ def test_a_self_test_that_cannot_be_kept_is_told_all_the_same(
     monkeypatch.setattr(trials, "Selftest", Told)
     monkeypatch.setattr("conformance.selftest.matrix.result_text", lambda document, width: "1 of 1 caught")
     monkeypatch.setattr("conformance.selftest.matrix.matrix_markdown", lambda document: "# The matrix\n")
-    monkeypatch.setattr(score, "_score_path", lambda: tmp_path / "state/selftest.json")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     arguments = ("--output", str(tmp_path / "output"), "--saboteurs-only") if what == "output" else ()
     assert cli.main(["selftest", *arguments]) == 2
     said = capsys.readouterr()

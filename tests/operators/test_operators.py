@@ -14,11 +14,9 @@ from support.small_reports import cell, report_of
 
 from conformance.cli import main
 from conformance.compare.values import decode
-from conformance.devices import Device, Limits, ZygotePool
-from conformance.devices._device import Ledger
+from conformance.devices import Device, Ledger, Limits, ZygotePool
 from conformance.operators import DTYPES
 from conformance.operators.table import Errors, Outcome, Tried, row_of, table_of
-from conformance.pytest_plugin._operators import choose
 from conformance.report import assemble, read_report, write_report
 from conformance.report.operators import changes
 from conformance.toolchains import default_toolchain
@@ -207,13 +205,6 @@ def test_samples_are_drawn_from_the_seed(control: Device) -> None:
     first = inputs("atan2", 1)
     assert inputs("sin", 1)
     assert inputs("atan2", 1) == first != inputs("atan2", 2)
-
-
-def test_names_without_the_variant_mean_all_variants() -> None:
-    known = ["add", "div.floor_rounding", "div.trunc_rounding", "divide"]
-    assert choose(["all"], known) == tuple(known)
-    assert choose(["div", "add"], known) == ("add", "div.floor_rounding", "div.trunc_rounding")
-    assert choose(["div.trunc_rounding"], known) == ("div.trunc_rounding",)
 
 
 def test_the_outcome_of_a_row_is_its_gravest_and_json_can_hold_it() -> None:

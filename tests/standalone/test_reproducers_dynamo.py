@@ -30,7 +30,6 @@ from conformance.standalone.reproducers import Reproducer, ReproducerWriter
 from conformance.standalone.reproducers._judge import Facts
 from conformance.standalone.reproducers._scenario import BackendFacts, CannotTell
 from conformance.standalone.reproducers._script import Limits, reproducer
-from conformance.toolchains.dynamo.plugin import _written_down
 from conformance.toolchains.dynamo.verbs import verb
 
 #: PyTorch's own broken backends, a clause in which each fails, and what its script says.
@@ -296,8 +295,3 @@ def test_what_cannot_be_told_is_said(run_context: RunContext, backend: BackendFa
     facts = _facts(run_context, "guards.specialisation")  # which asks "eager" nothing
     with pytest.raises(CannotTell, match="nothing is recorded"):
         _told(facts, backend)
-
-
-def test_options_that_are_objects_are_not_written_down() -> None:
-    assert _written_down({"level": 2, "names": ["x"]}) == {"level": 2, "names": ["x"]}
-    assert _written_down({"level": object()}) is None

@@ -17,7 +17,6 @@ from support.project import Project, Run
 
 from conformance.api.errors import DeviceDied, DeviceFlooded, DeviceTimeout, HarnessError
 from conformance.devices import Limits
-from conformance.pytest_plugin._options import published_arguments
 from conformance.targets import TargetError, published_spec
 from conformance.targets.remote import RemotePool
 
@@ -79,26 +78,6 @@ def test_the_other_installation_is_not_this_one(far: tuple[Path, Path]) -> None:
 )
 def test_only_the_kind_of_a_spec_is_published(spec: str, kind: str) -> None:
     assert published_spec(spec) == kind
-
-
-@pytest.mark.parametrize(
-    ("given", "published"),
-    [
-        (["--conformance-target=ssh=me@host"], ["--conformance-target=ssh"]),
-        (["--conformance-target", "ssh=me@host", "-x"], ["--conformance-target", "ssh", "-x"]),
-        (
-            ["--conformance-target=ssh=old@host", "--conformance-target", "ssh=me@host"],
-            ["--conformance-target=<overridden>", "--conformance-target", "ssh"],
-        ),
-        (
-            ["--conformance-target", "ssh=old@host", "--conformance-target=ssh=me@host"],
-            ["--conformance-target", "<overridden>", "--conformance-target=ssh"],
-        ),
-    ],
-)
-def test_no_argument_tells_an_address(given: list[str], published: list[str]) -> None:
-    config = pytest.Config.fromdictargs({"conformance_target": "ssh=me@host"}, given)
-    assert published_arguments(config) == tuple(published)
 
 
 @pytest.mark.parametrize(

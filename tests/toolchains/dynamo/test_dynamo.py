@@ -14,11 +14,11 @@ from conformance.api.verdicts import Verdict
 from conformance.cli import main
 from conformance.compare.comparison import assert_close
 from conformance.contract import Level, levels_of, shipped_clauses
-from conformance.discovery.selecting import _suffix
 from conformance.run.plan import cells_of
 from conformance.toolchains import Source
 from conformance.toolchains.dynamo.assertions import assert_counts
 from conformance.toolchains.dynamo.client import Counts
+from conformance.toolchains.dynamo.plugin import _written_down
 
 REGISTERED = """
     def compiler(graph, example_inputs, **keywords):
@@ -125,15 +125,6 @@ def test_each_set_of_options_is_an_entry_of_its_own(project: Project) -> None:
     assert "\x1b" not in run.output, "what a backend says is shown, and not obeyed"
 
 
-def test_names_of_option_sets_are_fit_for_folders() -> None:
-    assert _suffix({}) == ""
-    assert _suffix({"b": True, "a": 1.5}) == "+a=1.5+b=True"
-    for options in ({"path": "a/b"}, {"n": {"m": [1]}}, {"long": "x" * 60}):
-        assert _suffix(options).startswith("+options-")
-        assert "/" not in _suffix(options)
-    assert _suffix({"a": "/1"}) != _suffix({"a": "/2"})
-
-
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -209,3 +200,8 @@ def test_entry_points_that_hide_one_another_are_told() -> None:
     (shadowed,) = entry_point_problems("other", points, {"other"})
     assert "taken in place of third:compiler" in shadowed
     assert entry_point_problems("other", points, {"mine"}) == []
+
+
+def test_options_that_are_objects_are_not_written_down() -> None:
+    assert _written_down({"level": 2, "names": ["x"]}) == {"level": 2, "names": ["x"]}
+    assert _written_down({"level": object()}) is None

@@ -10,7 +10,6 @@ from support.project import Project, Run
 from conformance.api.assertions import assert_as_expected
 from conformance.api.availability import is_as_expected
 from conformance.api.errors import ConformanceFailure, SubjectError
-from conformance.report._rows import group_texts, steps_text
 from conformance.report.formats.html import html
 from conformance.report.formats.markdown import markdown
 from conformance.report.formats.terminal import summary_text
@@ -18,8 +17,6 @@ from conformance.toolchains.dynamo.vendor_runtime import told
 
 TARGET = ("-k", "test_dynamo_availability and test_target")
 CELL = "runtime.target[chain-compile-yes/yes-yes/yes]"
-#: What each state comes to for a backend whose packages need its runtime, as its clear refusal says.
-PROGRAM = "load ok, lower {0}, run {0}, uncompiled ok"
 NEEDS_RUNTIME = """
     from torch_conformance_saboteurs.dynamo_control import VENDOR, DynamoControl
 
@@ -61,15 +58,20 @@ def row_of(run: Run, backend: str) -> dict[str, Any]:
     return row
 
 
+def came_to(where: str, **steps: str) -> dict[str, str]:
+    """What steps came to in some circumstances, as the report has it."""
+    return {f"{where}: {step}": end for step, end in steps.items()}
+
+
 def test_a_package_may_refuse_where_the_runtime_is_missing(run: Run) -> None:
     assert run.verdicts("needs_runtime") == {CELL: ("PASS", "")}
     row = row_of(run, "needs_runtime")
-    assert group_texts(row["observed"]) == [
-        f"present: program: {PROGRAM.format('ok')}",
-        "present: package: load ok, run ok",
-        f"absent: program: {PROGRAM.format('refused')}",
-        "absent: package: load ok, run refused",
-    ]
+    assert row["observed"] == {
+        **came_to("present: program", load="ok", lower="ok", run="ok", uncompiled="ok"),
+        **came_to("present: package", load="ok", run="ok"),
+        **came_to("absent: program", load="ok", lower="refused", run="refused", uncompiled="ok"),
+        **came_to("absent: package", load="ok", run="refused"),
+    }
     assert row["expected"]["absent: package: run"] == "ok or refused"
     (cell,) = run.report("needs_runtime")["cells"]
     first, second = cell["notes"]
@@ -96,12 +98,6 @@ def test_every_face_shows_the_table(run: Run) -> None:
     assert "differs" not in html(report).split('id="behaviour"')[1].split("</section>")[0]
     broken = html(run.report("dynamo_packages_for_pytorch"))
     assert '<strong class="differs">run by PyTorch</strong>' in broken
-
-
-def test_steps_of_the_same_circumstances_stand_together() -> None:
-    assert steps_text({"lower": "ok", "run": "refused"}) == "lower ok, run refused"
-    twice = {"there: load": "ok", "there: run": "ok", "gone: load": "ok"}
-    assert steps_text(twice) == "there: load ok, run ok; gone: load ok"
 
 
 def test_a_step_may_come_to_one_of_several_things() -> None:

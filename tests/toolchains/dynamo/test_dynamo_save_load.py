@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
+import inspect
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from support.descriptions import ANY_BACKENDS
@@ -17,7 +18,7 @@ from conformance.run.plan import cells_of
 from conformance.run.run_context import RunContext
 
 (EXPORTED,) = (each for each in shipped_clauses() if each.id == "export.same-outputs")
-SUITE = sys.modules["conformance._suites.test_dynamo_save_load"]
+SUITE: Any = inspect.getmodule(suite_function(EXPORTED)[0])
 
 
 @pytest.fixture(scope="module")
