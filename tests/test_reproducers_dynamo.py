@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import re
 import subprocess
 import sys
@@ -14,26 +13,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conformance.standalone.reproducers._toolchains import KITS
 from conftest import Project, Run
 from test_reproducers import Told, failing_rows, run_script, scripts_of, without_harness  # noqa: F401  (a fixture)
 
 from conformance.api.errors import ConformanceFailure
 from conformance.api.verdicts import Outcome, Verdict
 from conformance.contract import shipped_clauses, suite_function
-from conformance.devices import Limits as DeviceLimits
-from conformance.devices import ZygotePool
+from conformance.devices import Limits, ZygotePool
 from conformance.discovery.describing import Description
 from conformance.discovery.selecting import select
-from conformance.discovery.session import _written_down
 from conformance.run.cell_context import CellContext
 from conformance.run.plan import cells_of
 from conformance.run.run_context import RunContext
-from conformance.standalone.reproducers import Desk, Reproducer
-from conformance.standalone.reproducers._judge import Facts
-from conformance.standalone.reproducers._scenario import BackendFacts, CannotTell
-from conformance.standalone.reproducers._script import Limits, reproducer
-from conformance.standalone.reproducers._steps import MODULES, NUMBERS
+from conformance.standalone.reproducers import Reproducer, ReproducerWriter
+from conformance.standalone.reproducers._judge import FailingCell
+from conformance.standalone.reproducers._scenario import CannotReproduce, ReproducedBackend
+from conformance.standalone.reproducers._script import reproducer
+from conformance.standalone.reproducers.kit import Kit, kit_of
+from conformance.toolchains.dynamo.plugin import _written_down
 
 #: PyTorch's own broken backends, a clause in which each fails, and what its script says.
 TORCHS_OWN = {
@@ -201,8 +198,8 @@ def test_what_needs_the_authors_class_says_so(sabotaged: Run) -> None:
 
 
 @pytest.fixture(scope="module")
-def workshop() -> Iterator[RunContext]:
-    pool = ZygotePool(DeviceLimits())
+def run_context() -> Iterator[RunContext]:
+    pool = ZygotePool(Limits())
     (candidate,) = select(["eager"], None, pool)
     assert candidate.description is not None
     yield RunContext(pool, 0, {"eager": candidate.description})
@@ -210,43 +207,43 @@ def workshop() -> Iterator[RunContext]:
 
 
 @pytest.fixture(scope="module")
-def eager(workshop: RunContext) -> Description:
-    return workshop.descriptions["eager"]
+def eager(run_context: RunContext) -> Description:
+    return run_context.descriptions["eager"]
 
 
-def _facts(workshop: RunContext, clause_id: str) -> Facts:
+def _facts(run_context: RunContext, clause_id: str) -> FailingCell:
     """A cell that was run on a backend that conforms, told as if its clause had failed at its end."""
-    description = workshop.descriptions["eager"]
+    description = run_context.descriptions["eager"]
     clause = next(each for each in shipped_clauses() if each.id == clause_id)
     cell = next(each for each in cells_of(clause, description) if each.decided is None)
     function, names = suite_function(clause)
-    bench = CellContext(workshop, cell, description)
-    outcome = bench.attempt(function, {name: bench.part(name) for name in names})
+    context = CellContext(run_context, cell, description)
+    outcome = context.attempt(function, {name: context.part(name) for name in names})
     assert outcome.verdict in (Verdict.PASS, Verdict.NOT_APPLICABLE, Verdict.NOT_EXERCISED), outcome
-    calls = functools.partial(workshop.calls, toolchain="dynamo")
-    steps = tuple(bench.trace.steps)
-    return Facts(cell, ConformanceFailure("on purpose"), steps, description, 0, function, names, calls)
+    calls = functools.partial(run_context.calls, toolchain="dynamo")
+    steps = tuple(context.trace.steps)
+    return FailingCell(cell, ConformanceFailure("on purpose"), steps, description, 0, function, names, calls)
 
 
-def _told(facts: Facts, backend: BackendFacts) -> Reproducer:
+def _told(facts: FailingCell, backend: ReproducedBackend) -> Reproducer:
     return reproducer(facts, Outcome(Verdict.FAIL, "run", "x"), backend, Limits(60, 2**33))
 
 
 @pytest.fixture(scope="module")
-def backend(workshop: RunContext, eager: Description) -> BackendFacts:
-    return Desk(workshop, 1)._ask(eager, [])
+def backend(run_context: RunContext, eager: Description) -> ReproducedBackend:
+    return ReproducerWriter(run_context, 1)._ask(eager, [])
 
 
 @pytest.fixture(scope="module")
-def attempts(workshop: RunContext, backend: BackendFacts) -> dict[str, tuple[Facts, Reproducer]]:
+def attempts(run_context: RunContext, backend: ReproducedBackend) -> dict[str, tuple[FailingCell, Reproducer]]:
     """A script for each of CLAUSES."""
-    facts = {each: _facts(workshop, each) for each in CLAUSES}
+    facts = {each: _facts(run_context, each) for each in CLAUSES}
     return {clause: (each, _told(each, backend)) for clause, each in facts.items()}
 
 
-def test_every_verb_can_be_told(attempts: dict[str, tuple[Facts, Reproducer]], tmp_path: Path) -> None:
+def test_every_verb_can_be_told(attempts: dict[str, tuple[FailingCell, Reproducer]], tmp_path: Path) -> None:
     asked = {step.verb for facts, _ in attempts.values() for step in facts.steps}
-    known = {name for name in KITS["dynamo"].verbs().names() if not _module_of(name).endswith("._operators")}
+    known = {name for name in _kit().verbs().names() if not _module_of(name).endswith(".operators")}
     # Eager outputs are computed for the harness; "eager" caches and delegates nothing; no clause asks for the rest yet.
     assert known - asked <= {"samples", "load_cache", "operators_run_in_training", "switch", "forget"}
     for clause, (_, script) in attempts.items():
@@ -260,8 +257,14 @@ def test_every_verb_can_be_told(attempts: dict[str, tuple[Facts, Reproducer]], t
     assert linted.returncode == 0, linted.stdout[:3000]
 
 
+def _kit() -> Kit:
+    kit = kit_of("dynamo")
+    assert kit is not None
+    return kit
+
+
 def _module_of(verb: str) -> str:
-    return KITS["dynamo"].verbs().named(verb).__module__
+    return _kit().verbs().named(verb).__module__
 
 
 def _define(text: str, name: str) -> None:
@@ -277,18 +280,9 @@ def _define(text: str, name: str) -> None:
         sys.excepthook = hook
 
 
-def test_the_models_that_verbs_take_are_known() -> None:
-    for name in KITS["dynamo"].verbs().names():
-        if _module_of(name).endswith("._operators"):
-            continue
-        for parameter in list(inspect.signature(KITS["dynamo"].verbs().named(name)).parameters.values())[1:]:
-            if "int" in re.split(r"\W+", str(parameter.annotation)) and "package" not in name:
-                assert parameter.name in MODULES | NUMBERS | {"calls", "sizes", "often"}, f"{name}({parameter.name})"
-
-
 @pytest.mark.parametrize("clause", ["package.ready"])
 def test_a_clause_that_holds_is_not_reproduced(
-    attempts: dict[str, tuple[Facts, Reproducer]],
+    attempts: dict[str, tuple[FailingCell, Reproducer]],
     clause: str,
     tmp_path: Path,
     without_harness: Path,  # noqa: F811
@@ -303,9 +297,9 @@ def test_a_clause_that_holds_is_not_reproduced(
 # What cannot be told.
 
 
-def test_what_cannot_be_told_is_said(workshop: RunContext, backend: BackendFacts) -> None:
-    facts = _facts(workshop, "guards.specialisation")  # which asks "eager" nothing
-    with pytest.raises(CannotTell, match="nothing is recorded"):
+def test_what_cannot_be_told_is_said(run_context: RunContext, backend: ReproducedBackend) -> None:
+    facts = _facts(run_context, "guards.specialisation")  # which asks "eager" nothing
+    with pytest.raises(CannotReproduce, match="nothing is recorded"):
         _told(facts, backend)
 
 

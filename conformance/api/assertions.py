@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from conformance.api.availability import is_as_expected
 from conformance.api.errors import ConformanceFailure, DeviceDied, SubjectError
 
-__all__ = ["Refusal", "assert_names", "check", "refused"]
+__all__ = ["Refusal", "assert_as_expected", "assert_names", "check", "refused"]
 
 
 def check(holds: bool, otherwise: str) -> None:
@@ -25,6 +26,10 @@ class Refusal:
     type: str = ""
     text: str = ""
     error: SubjectError | None = None
+
+    def is_a(self, name: str) -> bool:
+        """Whether it was an exception whose class, or a base of that, has this name (``torch.jit.Error``)."""
+        return self.error is not None and self.error.is_a(name)
 
 
 @contextlib.contextmanager
@@ -52,3 +57,15 @@ def refused(what: str, *, even_by_ending: bool = False) -> Iterator[Refusal]:
 def assert_names(refusal: Refusal, name: str) -> None:
     """The refusal's text holds the name. Raises ConformanceFailure."""
     check(name in refusal.text, f"{refusal.what}: the error does not name {name!r}: {refusal.text.strip():.300}")
+
+
+def assert_as_expected(expected: Mapping[str, str], observed: Mapping[str, str]) -> None:
+    """Every step of a row of a behaviour table came to what it should. Raises ConformanceFailure naming those that did
+    not."""
+    differences = [
+        f"{step}: expected {expected.get(step, 'nothing')}, observed {observed.get(step, 'nothing')}"
+        for step in {**expected, **observed}
+        if not is_as_expected(expected.get(step), observed.get(step))
+    ]
+    if differences:
+        raise ConformanceFailure("; ".join(differences))
