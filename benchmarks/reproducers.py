@@ -26,11 +26,11 @@ from conformance.contract import shipped_clauses, suite_function
 from conformance.devices import ZygotePool
 from conformance.discovery.describing import KnownSaboteur, examine, known_saboteurs
 from conformance.discovery.selecting import select
-from conformance.report import Shelf
+from conformance.report import ReproducerFolder
 from conformance.run.cell_context import CellContext
 from conformance.run.plan import cells_of
 from conformance.run.run_context import RunContext
-from conformance.standalone.reproducers import Desk
+from conformance.standalone.reproducers import ReproducerWriter
 
 
 def try_saboteur(saboteur: KnownSaboteur, folder: Path, library: str, every: bool) -> list[dict[str, Any]]:
@@ -41,9 +41,9 @@ def try_saboteur(saboteur: KnownSaboteur, folder: Path, library: str, every: boo
         candidate = examine(saboteur.source, workshop.pool, prepare=True)
         assert candidate.description is not None, candidate.problem
         workshop.descriptions[saboteur.source.name] = candidate.description
-        desk = Desk(workshop, 1)
-        shelf = Shelf(folder / saboteur.source.name, 1)
-        shelf.clear()
+        writer = ReproducerWriter(workshop, 1)
+        reproducers = ReproducerFolder(folder / saboteur.source.name, 1)
+        reproducers.clear()
         found = []
         for clause in shipped_clauses():
             if clause.id not in (saboteur.caught_by if every else saboteur.caught_by[:1]):
@@ -52,9 +52,9 @@ def try_saboteur(saboteur: KnownSaboteur, folder: Path, library: str, every: boo
             for cell in cells_of(clause, candidate.description):
                 bench = CellContext(workshop, cell, candidate.description)
                 result = workshop.run(bench, function, lambda bench: {name: bench.part(name) for name in names})  # noqa: B023
-                if result.evidence is None:
+                if result.failure_record is None:
                     continue
-                message = desk.order(result, function, names)
+                message = writer.write(result, function, names)
                 row = result.as_row()
                 entry = {
                     "saboteur": saboteur.source.name,
@@ -62,7 +62,7 @@ def try_saboteur(saboteur: KnownSaboteur, folder: Path, library: str, every: boo
                     "verdict": row["verdict"],
                     "phase": row["phase"],
                 }
-                script = shelf.put(row, message) if message else None
+                script = reproducers.write(row, message) if message else None
                 if script is None:
                     found.append(entry | {"script": None, "said": (message or {}).get("problem")})
                 else:

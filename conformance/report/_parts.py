@@ -39,19 +39,23 @@ def replaced(part: P, **changes: Any) -> P:
     return new
 
 
-def as_json(value: Any) -> Any:
-    """A part, or what parts hold, in the types of JSON. What was read has its fields in the order of its document."""
+def as_json(part: Part) -> dict[str, Any]:
+    """A part in the types of JSON. What was read has its fields in the order of its document."""
+    document: Mapping[str, Any] = part.__dict__.get("document", {})
+    known = {name: each for name in part.__struct_fields__ if (each := getattr(part, name)) is not msgspec.UNSET}
+    return {
+        **{name: _plain(known[name]) if name in known else each for name, each in document.items()},
+        **{name: _plain(each) for name, each in known.items() if name not in document},
+    }
+
+
+def _plain(value: Any) -> Any:
     if isinstance(value, Part):
-        document: Mapping[str, Any] = value.__dict__.get("document", {})
-        known = {name: each for name in value.__struct_fields__ if (each := getattr(value, name)) is not msgspec.UNSET}
-        return {
-            **{name: as_json(known[name]) if name in known else each for name, each in document.items()},
-            **{name: as_json(each) for name, each in known.items() if name not in document},
-        }
+        return as_json(value)
     if isinstance(value, Mapping):
-        return {as_json(name): as_json(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [as_json(each) for each in value]
+        return {_plain(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
     return value.value if isinstance(value, enum.Enum) else value
 
 

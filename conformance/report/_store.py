@@ -122,7 +122,7 @@ class ReportFolder:
             self._cells.flush()
 
     def finish(self, report: dict[str, Any]) -> Path:
-        """Validate and write the report and its faces; the path of its file."""
+        """Validate and write the report in every format; the path of its file."""
         from conformance.report.formats import formats
 
         if self._cells is not None:

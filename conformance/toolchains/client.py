@@ -22,19 +22,23 @@ class CellDevice(Device):
 
     def samples(self, case: str, seed: int) -> tuple[Call, ...]:
         """The sample calls of a case, with what eager PyTorch gives for them here."""
-        return tuple(map(self._sample_call, self._samples(case, seed)))
+        return tuple(map(self.sample_call, self._samples(case, seed)))
 
     @ask()
     def _samples(self, case: str, seed: int) -> list[dict[str, Any]]: ...
 
     @staticmethod
-    def _sample_call(row: dict[str, Any]) -> Call:
-        """The call in a row that the verb ``samples`` gives."""
+    def sample_call(row: dict[str, Any]) -> Call:
+        """The call in a row of what the verb ``samples`` gives: a toolchain may have rows of its own."""
         return Call(row["method"], decode(row["inputs"]), decode(row["expected"]))
 
     @ask()
     def switch(self, environment: dict[str, str | None]) -> None:
         """Change environment variables of the running process; one whose value is None is removed."""
+
+
+#: Of each call the different results.
+Results = list[list[Value]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -45,7 +49,7 @@ class Threads:
     work and after it; ``errors`` what was raised, each text once.
     """
 
-    results: list[list[Value]]
+    results: Results
     modes: list[dict[str, bool]]
     errors: list[str]
 

@@ -20,16 +20,11 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 from conformance.api.case import Call
 from conformance.compare.values import decode, encode
 from conformance.toolchains import toolchain_named
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from conformance.devices._child import Reply
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 #: Name of an argument → the attribute that it is, and its annotation.
@@ -74,7 +69,7 @@ class Handle:
     number: int
 
     @classmethod
-    def from_reply(cls, value: Any, reply: Reply | None) -> Self:
+    def from_reply(cls, value: Any, reply: Any) -> Self:
         """The handle of what was just made."""
         return cls(value)
 
@@ -134,18 +129,25 @@ def ask(*, verb: str = "", phase: str = "") -> Callable[[Method], Method]:
 
     def declare(method: Method) -> Method:
         name = verb or method.__name__.removeprefix("_")
-        declared = Declaration(name, phase or name, method)
 
         @functools.wraps(method)
         def asking(device: Any, *given: Any, **named: Any) -> Any:
-            phase, arguments = declared.message(device, *given, **named)
-            value = device.call(declared.verb, phase, **arguments)
+            declared = declaration_of(asking)
+            filed_under, arguments = declared.message(device, *given, **named)
+            value = device.call(declared.verb, filed_under, **arguments)
             return unpacked(declared.hints["return"], value, device.last_reply)
 
-        asking.declaration = declared  # type: ignore[attr-defined]
+        asking.declares = (name, phase or name)  # type: ignore[attr-defined]
         return typing.cast(Method, asking)
 
     return declare
+
+
+@functools.cache
+def declaration_of(method: Callable[..., Any]) -> Declaration:
+    """What a method declares that is decorated with :func:`ask`."""
+    verb, phase = method.declares  # type: ignore[attr-defined]
+    return Declaration(verb, phase, inspect.unwrap(method))
 
 
 def packed(hint: Any, value: Any) -> Any:
@@ -167,7 +169,7 @@ def packed(hint: Any, value: Any) -> Any:
     return value
 
 
-def unpacked(hint: Any, value: Any, reply: Reply | None) -> Any:
+def unpacked(hint: Any, value: Any, reply: Any) -> Any:
     """What came back from a device as a value with that annotation; ``reply`` is what else came with it."""
     hint = without_none(hint, value)
     origin, kinds = typing.get_origin(hint), typing.get_args(hint)
@@ -221,8 +223,8 @@ def items_of(hint: Any, items: Iterable[Any]) -> Iterable[tuple[Any, Any]]:
 def declarations_of(toolchain: str) -> dict[str, Declaration]:
     """Every verb that the methods of a toolchain's client declare, by its name."""
     client = toolchain_named(toolchain).client_class()
-    found = [getattr(getattr(client, name), "declaration", None) for name in dir(client)]
-    return {each.verb: each for each in found if isinstance(each, Declaration)}
+    methods = [getattr(client, name) for name in dir(client)]
+    return {each.verb: each for each in map(declaration_of, (each for each in methods if hasattr(each, "declares")))}
 
 
 def arguments_of(declaration: Declaration) -> dict[str, Any]:

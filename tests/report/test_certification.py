@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from conformance.api.availability import Availability
+from conformance.api.clause import Level
+from conformance.api.verdicts import Verdict
 from conformance.report._certification import certification
+from conformance.report.row_model import CellRow
 
 
-def row(clause: str, level: str, verdict: str, host: str = "yes/yes", target: str | None = "yes/yes") -> dict[str, Any]:
-    """The columns of a cell that a certificate looks at."""
-    return {"clause": clause, "level": level, "verdict": verdict, "host": host, "target": target}
+def row(clause: str, level: str, verdict: str, host: str = "yes/yes", target: str | None = "yes/yes") -> CellRow:
+    """A cell, with the columns that a certificate looks at."""
+    return CellRow(
+        id=f"{clause}[a-full-{host}]",
+        clause=clause,
+        suite="a",
+        level=Level(level),
+        case="a",
+        runtime="full",
+        host=Availability(host),
+        target=None if target is None else Availability(target),
+        verdict=Verdict(verdict),
+        phase="",
+        message="",
+        seconds={},
+    )
 
 
 WHOLE = [row("a", "core", "PASS"), row("b", "mobile", "PASS"), row("b", "mobile", "PASS", "no/no", "no/no")]
@@ -41,10 +56,10 @@ WHOLE = [row("a", "core", "PASS"), row("b", "mobile", "PASS"), row("b", "mobile"
         ),
     ],
 )
-def test_a_level_is_what_the_cells_show(cells: list[dict[str, Any]], achieved: str | None, missing: str) -> None:
+def test_a_level_is_what_the_cells_show(cells: list[CellRow], achieved: str | None, missing: str) -> None:
     found = certification(cells, None, deselected=0)
-    assert found["level"] == "mobile"
-    assert found["achieved"] == achieved
-    assert missing in " ".join(found["missing"])
-    assert bool(found["missing"]) == (achieved != "mobile")
-    assert found["excused"] == (missing == "a: XFAIL in 1 of 2 cells")
+    assert found.level is Level.MOBILE
+    assert found.achieved == (Level(achieved) if achieved else None)
+    assert missing in " ".join(found.missing)
+    assert bool(found.missing) == (achieved != "mobile")
+    assert found.excused == (missing == "a: XFAIL in 1 of 2 cells")

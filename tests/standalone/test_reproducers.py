@@ -21,18 +21,17 @@ from support.scripts import failing_rows, run_script, scripts_of
 from conformance.api.errors import ConformanceFailure
 from conformance.api.verdicts import Outcome, Verdict
 from conformance.contract import Clause, shipped_clauses, suite_function
-from conformance.devices import Limits as DeviceLimits
-from conformance.devices import Step, ZygotePool
+from conformance.devices import Limits, Step, ZygotePool
 from conformance.discovery.describing import Description
 from conformance.discovery.selecting import select
-from conformance.report import Shelf
+from conformance.report import ReproducerFolder
 from conformance.run.cell_context import CellContext
 from conformance.run.plan import cells_of
 from conformance.run.run_context import RunContext
 from conformance.standalone.reproducers import Reproducer, ReproducerWriter
-from conformance.standalone.reproducers._judge import Facts
-from conformance.standalone.reproducers._scenario import CannotTell
-from conformance.standalone.reproducers._script import Limits, reproducer
+from conformance.standalone.reproducers._judge import FailingCell
+from conformance.standalone.reproducers._scenario import CannotReproduce
+from conformance.standalone.reproducers._script import reproducer
 from conformance.toolchains import corpus
 from conformance.toolchains.torchscript.verbs import verb
 
@@ -180,7 +179,7 @@ class Attempt:
 
 @pytest.fixture(scope="module")
 def run_context() -> Iterator[RunContext]:
-    pool = ZygotePool(DeviceLimits())
+    pool = ZygotePool(Limits())
     (candidate,) = select(["reference"], None, pool)
     assert candidate.description is not None
     yield RunContext(pool, 0, {"reference": candidate.description})
@@ -214,7 +213,7 @@ def attempts(run_context: RunContext, reference: Description) -> list[Attempt]:
             Verdict.NOT_APPLICABLE,
         )
         steps = tuple(context.trace.steps)
-        facts = Facts(cell, ConformanceFailure("on purpose"), steps, reference, 0, function, names, calls)
+        facts = FailingCell(cell, ConformanceFailure("on purpose"), steps, reference, 0, function, names, calls)
         made.append(
             Attempt(clause, steps, reproducer(facts, Outcome(Verdict.FAIL, "run", "x"), backend, Limits(60, 2**33)))
         )
@@ -261,8 +260,8 @@ def test_what_only_a_program_without_python_answers_is_said(
     asked = dataclasses.replace(steps[-1], verb="run_at_once")
     calls = functools.partial(run_context.calls, toolchain="torchscript")
     failure = ConformanceFailure("on purpose")
-    facts = Facts(cell, failure, (*steps, asked), reference, 0, *suite_function(clause), calls)
-    with pytest.raises(CannotTell, match=r"\(run_at_once\) only a program without it answers"):
+    facts = FailingCell(cell, failure, (*steps, asked), reference, 0, *suite_function(clause), calls)
+    with pytest.raises(CannotReproduce, match=r"\(run_at_once\) only a program without it answers"):
         reproducer(
             facts,
             Outcome(Verdict.FAIL, "run", "x"),
@@ -302,14 +301,14 @@ def test_reproducers_of_an_earlier_run_are_removed_and_nothing_else(tmp_path: Pa
     files = {
         "reproduce.py": b"# Written by torch-conformance: a failure of a backend, to be seen without the harness.\n"
     }
-    shelf = Shelf(tmp_path, 1)
-    assert shelf.put(row, Reproducer("mine", {**files, "artifact-1.pt": b"x"}).as_message())
-    assert shelf.put(row, Reproducer("second", files).as_message()) is None
+    reproducers = ReproducerFolder(tmp_path, 1)
+    assert reproducers.write(row, Reproducer("mine", {**files, "artifact-1.pt": b"x"}).as_message())
+    assert reproducers.write(row, Reproducer("second", files).as_message()) is None
     (tmp_path / "reproducers/theirs").mkdir()
     (tmp_path / "reproducers/theirs/reproduce.py").write_text("print('written by hand')\n")
-    Shelf(tmp_path, 1).clear()
+    ReproducerFolder(tmp_path, 1).clear()
     assert [path.name for path in (tmp_path / "reproducers").iterdir()] == ["theirs"]
     (tmp_path / "reproducers/theirs/reproduce.py").unlink()
     (tmp_path / "reproducers/theirs").rmdir()
-    Shelf(tmp_path, 1).clear()
+    ReproducerFolder(tmp_path, 1).clear()
     assert not (tmp_path / "reproducers").exists()

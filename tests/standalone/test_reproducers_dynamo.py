@@ -19,17 +19,16 @@ from support.scripts import Told, run_script, scripts_of
 from conformance.api.errors import ConformanceFailure
 from conformance.api.verdicts import Outcome, Verdict
 from conformance.contract import shipped_clauses, suite_function
-from conformance.devices import Limits as DeviceLimits
-from conformance.devices import ZygotePool
+from conformance.devices import Limits, ZygotePool
 from conformance.discovery.describing import Description
 from conformance.discovery.selecting import select
 from conformance.run.cell_context import CellContext
 from conformance.run.plan import cells_of
 from conformance.run.run_context import RunContext
 from conformance.standalone.reproducers import Reproducer, ReproducerWriter
-from conformance.standalone.reproducers._judge import Facts
-from conformance.standalone.reproducers._scenario import BackendFacts, CannotTell
-from conformance.standalone.reproducers._script import Limits, reproducer
+from conformance.standalone.reproducers._judge import FailingCell
+from conformance.standalone.reproducers._scenario import CannotReproduce, ReproducedBackend
+from conformance.standalone.reproducers._script import reproducer
 from conformance.toolchains.dynamo.verbs import verb
 
 #: PyTorch's own broken backends, a clause in which each fails, and what its script says.
@@ -199,7 +198,7 @@ def test_what_needs_the_authors_class_says_so(sabotaged: Run) -> None:
 
 @pytest.fixture(scope="module")
 def run_context() -> Iterator[RunContext]:
-    pool = ZygotePool(DeviceLimits())
+    pool = ZygotePool(Limits())
     (candidate,) = select(["eager"], None, pool)
     assert candidate.description is not None
     yield RunContext(pool, 0, {"eager": candidate.description})
@@ -211,7 +210,7 @@ def eager(run_context: RunContext) -> Description:
     return run_context.descriptions["eager"]
 
 
-def _facts(run_context: RunContext, clause_id: str) -> Facts:
+def _facts(run_context: RunContext, clause_id: str) -> FailingCell:
     """A cell that was run on a backend that conforms, told as if its clause had failed at its end."""
     description = run_context.descriptions["eager"]
     clause = next(each for each in shipped_clauses() if each.id == clause_id)
@@ -222,26 +221,26 @@ def _facts(run_context: RunContext, clause_id: str) -> Facts:
     assert outcome.verdict in (Verdict.PASS, Verdict.NOT_APPLICABLE, Verdict.NOT_EXERCISED), outcome
     calls = functools.partial(run_context.calls, toolchain="dynamo")
     steps = tuple(context.trace.steps)
-    return Facts(cell, ConformanceFailure("on purpose"), steps, description, 0, function, names, calls)
+    return FailingCell(cell, ConformanceFailure("on purpose"), steps, description, 0, function, names, calls)
 
 
-def _told(facts: Facts, backend: BackendFacts) -> Reproducer:
+def _told(facts: FailingCell, backend: ReproducedBackend) -> Reproducer:
     return reproducer(facts, Outcome(Verdict.FAIL, "run", "x"), backend, Limits(60, 2**33))
 
 
 @pytest.fixture(scope="module")
-def backend(run_context: RunContext, eager: Description) -> BackendFacts:
+def backend(run_context: RunContext, eager: Description) -> ReproducedBackend:
     return ReproducerWriter(run_context, 1)._ask(eager, [])
 
 
 @pytest.fixture(scope="module")
-def attempts(run_context: RunContext, backend: BackendFacts) -> dict[str, tuple[Facts, Reproducer]]:
+def attempts(run_context: RunContext, backend: ReproducedBackend) -> dict[str, tuple[FailingCell, Reproducer]]:
     """A script for each of CLAUSES."""
     facts = {each: _facts(run_context, each) for each in CLAUSES}
     return {clause: (each, _told(each, backend)) for clause, each in facts.items()}
 
 
-def test_every_verb_can_be_told(attempts: dict[str, tuple[Facts, Reproducer]], tmp_path: Path) -> None:
+def test_every_verb_can_be_told(attempts: dict[str, tuple[FailingCell, Reproducer]], tmp_path: Path) -> None:
     asked = {step.verb for facts, _ in attempts.values() for step in facts.steps}
     known = {name for name in verb.names() if not _module_of(name).endswith(".operators")}
     # Eager outputs are computed for the harness; "eager" caches and delegates nothing; no clause asks for the rest yet.
@@ -276,7 +275,7 @@ def _define(text: str, name: str) -> None:
 
 @pytest.mark.parametrize("clause", ["package.ready"])
 def test_a_clause_that_holds_is_not_reproduced(
-    attempts: dict[str, tuple[Facts, Reproducer]],
+    attempts: dict[str, tuple[FailingCell, Reproducer]],
     clause: str,
     tmp_path: Path,
     without_harness: Path,
@@ -291,7 +290,7 @@ def test_a_clause_that_holds_is_not_reproduced(
 # What cannot be told.
 
 
-def test_what_cannot_be_told_is_said(run_context: RunContext, backend: BackendFacts) -> None:
+def test_what_cannot_be_told_is_said(run_context: RunContext, backend: ReproducedBackend) -> None:
     facts = _facts(run_context, "guards.specialisation")  # which asks "eager" nothing
-    with pytest.raises(CannotTell, match="nothing is recorded"):
+    with pytest.raises(CannotReproduce, match="nothing is recorded"):
         _told(facts, backend)

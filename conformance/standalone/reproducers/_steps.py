@@ -9,7 +9,7 @@ from typing import Any
 from conformance._util.privacy import without_paths
 from conformance.devices import Step
 from conformance.devices.protocol import WITHOUT_MODULES
-from conformance.standalone.reproducers._scenario import CannotTell, Scenario
+from conformance.standalone.reproducers._scenario import CannotReproduce, Scenario
 from conformance.standalone.reproducers.kit import Writers
 from conformance.toolchains.declarations import (
     arguments_of,
@@ -35,13 +35,13 @@ def copied(scenario: Scenario, step: Step) -> list[str]:
     """Any verb: its own function, copied into the script, called with modules for their numbers; what the client
     declares says which arguments these are, and what comes of the answer.
 
-    Raises CannotTell for what only the program without Python can do.
+    Raises CannotReproduce for what only the program without Python can do.
     """
     kit, declaration = scenario.kit, declarations_of(scenario.toolchain).get(step.verb)
     if step.verb not in kit.verbs().names():
-        raise CannotTell(f"scripts are Python, and what was asked ({step.verb}) only a program without it answers")
+        raise CannotReproduce(f"scripts are Python, and what was asked ({step.verb}) only a program without it answers")
     if declaration is None:
-        raise CannotTell(f"the client of {scenario.toolchain} does not declare the verb {step.verb}")
+        raise CannotReproduce(f"the client of {scenario.toolchain} does not declare the verb {step.verb}")
     function = kit.verbs().named(step.verb)
     scenario.collection.add(function.__module__, function.__name__)
     scenario.collection.add(kit.session, "Session", "session")

@@ -7,18 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, Self
 
 from conformance.api.case import Call
 from conformance.api.errors import SubjectError
 from conformance.compare.values import decode, tensors_in
 from conformance.toolchains.client import CellDevice, PreparedCase, Threads
 from conformance.toolchains.declarations import Handle, Inputs, InputsOf, Mark, NamedValues, Phase, Saved, Value, ask
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from conformance.devices._child import Reply
 
 #: What Dynamo raises when a backend raises.
 COMPILER_FAILED = "torch._dynamo.exc.BackendCompilerFailed"
@@ -63,7 +58,7 @@ class Package(Handle):
     work: tuple[str, ...] = ()
 
     @classmethod
-    def from_reply(cls, value: tuple[int, list[str]], reply: Reply | None) -> Self:
+    def from_reply(cls, value: tuple[int, list[str]], reply: Any) -> Self:
         """The package that was just loaded."""
         number, work = value
         return cls(number, tuple(work))
@@ -78,7 +73,7 @@ class Observation:
     written: tuple[bool, ...]
 
     @classmethod
-    def from_reply(cls, value: dict[str, Any], reply: Reply | None = None) -> Self:
+    def from_reply(cls, value: dict[str, Any], reply: Any = None) -> Self:
         """From a verb's row: result and arguments are encoded together, so that shared memory shows."""
         result, arguments = decode(value["result"])
         return cls(result, arguments, tuple(value["written"]))
@@ -130,7 +125,7 @@ class DynamoDevice(CellDevice):
             raise
 
     @staticmethod
-    def _sample_call(row: dict[str, Any]) -> Call:
+    def sample_call(row: dict[str, Any]) -> Call:
         seen = Observation.from_reply(row)
         return Call(row["method"], decode(row["inputs"]), seen.result, seen)
 

@@ -7,22 +7,19 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 from conformance.api.case import Call
 from conformance.compare.values import decode
 from conformance.toolchains.client import CellDevice, PreparedCase, Threads
 from conformance.toolchains.declarations import Handle, Inputs, InputsOf, NamedValues, Parts, Saved, Value, ask
 
-if TYPE_CHECKING:
-    from typing import Self
-
-    from conformance.devices._child import Reply
-
 __all__ = ["Ability", "Artifact", "Module", "PreparedCase", "Step", "Threads", "TorchScriptDevice"]
 
 #: A saved module, as bytes.
 ArtifactData = Annotated[bytes, Saved()]
+#: The same where it is one for the lite interpreter.
+LiteArtifactData = Annotated[bytes, Saved("lite")]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -34,9 +31,8 @@ class Module(Handle):
     extra_files: dict[str, str] = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def from_reply(cls, value: Any, reply: Reply | None) -> Self:
+    def from_reply(cls, value: Any, reply: Any) -> Self:
         """The module that was just made."""
-        assert reply is not None
         return cls(value, "\n".join((*reply.warnings, reply.stderr)))
 
 
@@ -75,7 +71,7 @@ class Ability:
     execute_error: str | None
 
     @classmethod
-    def from_reply(cls, value: dict[str, str | None], reply: Reply | None) -> Self:
+    def from_reply(cls, value: dict[str, str | None], reply: Any) -> Self:
         """What the verb ``measure`` found."""
         return cls(value["compile"], value["execute"])
 
@@ -197,7 +193,7 @@ class TorchScriptDevice(CellDevice):
         return self._lite_operators(artifact.data)
 
     @ask(phase="load")
-    def _lite_operators(self, artifact: ArtifactData) -> dict[str, Any]: ...
+    def _lite_operators(self, artifact: LiteArtifactData) -> dict[str, Any]: ...
 
     # Running.
 

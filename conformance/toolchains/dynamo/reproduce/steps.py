@@ -52,7 +52,10 @@ def _compile_with(scenario: Scenario, step: Step) -> list[str]:
 
 def _own(scenario: Scenario) -> tuple[str, str]:
     """The options and the mode that the author gives, as expressions."""
-    return "OPTIONS" if scenario.facts.options else "None", "MODE" if scenario.facts.mode else "None"
+    return (
+        "OPTIONS" if scenario.backend.reproduction.options else "None",
+        "MODE" if scenario.backend.reproduction.mode else "None",
+    )
 
 
 def _compiled(

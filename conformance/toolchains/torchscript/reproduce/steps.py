@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.api.case import case_named
 from conformance.devices import Step
-from conformance.standalone.reproducers._scenario import CannotTell, Scenario, is_identifier
+from conformance.standalone.reproducers._scenario import CannotReproduce, Scenario, is_identifier
 from conformance.standalone.reproducers._steps import answer, copied
 from conformance.standalone.reproducers.kit import Writers
 
@@ -47,7 +47,7 @@ def _lower_badly(scenario: Scenario, step: Step) -> list[str]:
         case "module that is not scripted":
             module = scenario.model(original.case, 0)
         case fault:
-            raise CannotTell(f"no script can be written for lowering with the fault {fault!r}")
+            raise CannotReproduce(f"no script can be written for lowering with the fault {fault!r}")
     return [scenario.lowering(module, spec)]
 
 

@@ -12,10 +12,11 @@ from conformance.devices import Device, Ledger
 from conformance.discovery.describing import Description, discovery_kind
 from conformance.run.result import FailureRecord, Result
 from conformance.run.run_context import RunContext
-from conformance.standalone.reproducers._judge import Facts
-from conformance.standalone.reproducers._scenario import BackendFacts, CannotTell
-from conformance.standalone.reproducers._script import Limits, reproducer
+from conformance.standalone.reproducers._judge import FailingCell
+from conformance.standalone.reproducers._scenario import CannotReproduce, ReproducedBackend
+from conformance.standalone.reproducers._script import reproducer
 from conformance.standalone.reproducers.kit import kit_of
+from conformance.toolchains import Reproduction
 
 
 class ReproducerWriter:
@@ -34,48 +35,50 @@ class ReproducerWriter:
         Where there can be none the message says why: ``{"problem": ...}``. A group is a clause with a verdict and a
         phase, as the summary tells failures.
         """
-        cell, outcome, evidence = result.cell, result.outcome, result.evidence
-        if evidence is None:
+        cell, outcome, record = result.cell, result.outcome, result.failure_record
+        if record is None:
             return None
         group = (cell.backend, cell.clause.id, outcome.verdict.value, outcome.phase)
         if self._written[group] >= self._most:
             return None
         self._written[group] += 1
         try:
-            return self._written_down(result, evidence, function, parameters)
-        except CannotTell as reason:
+            return self._written_down(result, record, function, parameters)
+        except CannotReproduce as reason:
             return {"problem": f"{cell.id}: {reason}"}
         except Exception as error:  # a verdict is worth more than its reproducer
             return {"problem": f"{cell.id}: the harness itself failed: {type(error).__name__}: {error}"}
 
     def _written_down(
-        self, result: Result, evidence: FailureRecord, function: Callable[..., None], parameters: tuple[str, ...]
+        self, result: Result, record: FailureRecord, function: Callable[..., None], parameters: tuple[str, ...]
     ) -> dict[str, Any]:
         cell = result.cell
         description = self._run.descriptions[cell.backend]
-        facts = Facts(
+        failing = FailingCell(
             cell=cell,
-            failure=evidence.failure,
-            steps=tuple(evidence.trace.steps),
+            failure=record.failure,
+            steps=tuple(record.trace.steps),
             description=description,
             seed=self._run.seed,
             function=function,
             parameters=parameters,
             calls=lambda name: self._run.calls(name, cell.clause.toolchain),
         )
-        limits = Limits(self._run.pool.limits.seconds, self._run.pool.limits.memory_bytes)
-        if evidence.trace.overflowed:
-            raise CannotTell("its artifacts and values are too large")
+        if record.trace.overflowed:
+            raise CannotReproduce("its artifacts and values are too large")
         return reproducer(
-            facts, result.outcome, self._ask(description, self._lowered_cases(facts)), limits
+            failing, result.outcome, self._ask(description, self._lowered_cases(failing)), self._run.pool.limits
         ).as_message()
 
-    def _lowered_cases(self, facts: Facts) -> list[str]:
-        kit = kit_of(facts.cell.clause.toolchain)
-        return kit.lowered_cases(list(facts.steps)) if kit else []
+    def _lowered_cases(self, failing: FailingCell) -> list[str]:
+        kit = kit_of(failing.cell.clause.toolchain)
+        return kit.lowered_cases(list(failing.steps)) if kit else []
 
-    def _ask(self, description: Description, cases: list[str]) -> BackendFacts:
-        """What a script must know of the backend, from a process of its own. Raises CannotTell where that fails."""
+    def _ask(self, description: Description, cases: list[str]) -> ReproducedBackend:
+        """What a script must know of the backend, asked in a process of its own.
+
+        Raises CannotReproduce where that fails.
+        """
         source = dataclasses.asdict(description.source)
         device = Device(
             "discovery",
@@ -83,22 +86,11 @@ class ReproducerWriter:
             Ledger(),
         )
         try:
-            found: dict[str, Any] = device.call("reproduction", phase="import", cases=cases)
+            found = Reproduction(**device.call("reproduction", phase="import", cases=cases))
         except (SubjectError, DeviceEnded) as error:
-            raise CannotTell(f"the backend's class does not tell how to load it: {error}") from error
+            raise CannotReproduce(f"the backend's class does not tell how to load it: {error}") from error
         finally:
             device.end()
-        if found["options"] is None:
-            raise CannotTell("the options that the backend is given are objects, which cannot be written down")
-        value = description.source.value
-        return BackendFacts(
-            name=description.name,
-            libraries=tuple(found["libraries"]),
-            author=value if found["loads"] or found["lowers"] else "",
-            lowers=found["lowers"],
-            specs=found["specs"],
-            value=value,
-            options=found["options"],
-            mode=found["mode"],
-            runtime=tuple(found["runtime"]),
-        )
+        if found.options is None:
+            raise CannotReproduce("the options that the backend is given are objects, which cannot be written down")
+        return ReproducedBackend(description.name, description.source.value, found)

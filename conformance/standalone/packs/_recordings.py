@@ -1,6 +1,6 @@
-"""What devices were asked, and what they answered: recorded at one place, played back at another.
+"""What devices were asked, and what they answered: recorded at one place, replayed at another.
 
-A clause is a program that asks its devices and judges what they say. Played back, it runs again: its host says what it
+A clause is a program that asks its devices and judges what they say. Replayed, it runs again: its host says what it
 said, its target says what came back from elsewhere. It is judged by that only as long as it asks what was recorded; a
 request that depends on what the target answered (an artifact that was saved there, say) is none that the target was
 asked, and the cell is NOT_EXERCISED.
@@ -21,7 +21,7 @@ from conformance.run.run_context import RunContext
 
 
 @dataclasses.dataclass
-class Tape:
+class Recording:
     """One device: requests (a verb and its arguments), and for each the message that it came to."""
 
     has_backend: bool
@@ -30,12 +30,12 @@ class Tape:
     answers: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
 
-class Recorder:
+class RecordingPool:
     """A pool whose devices are recorded."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self.tapes: list[Tape] = []
+        self.recordings: list[Recording] = []
 
     def fork(
         self,
@@ -44,64 +44,64 @@ class Recorder:
         environment: dict[str, str | None],
         limits: Limits | None = None,
     ) -> Transport:
-        tape = Tape(subject is not None, dict(environment))
-        self.tapes.append(tape)
-        return _Recording(self._pool.fork(kind, subject, environment, limits), tape)
+        recording = Recording(subject is not None, dict(environment))
+        self.recordings.append(recording)
+        return _RecordingTransport(self._pool.fork(kind, subject, environment, limits), recording)
 
-    def take(self) -> list[Tape]:
-        """The tapes since the last time."""
-        taken, self.tapes = self.tapes, []
+    def take(self) -> list[Recording]:
+        """The recordings since the last time."""
+        taken, self.recordings = self.recordings, []
         return taken
 
 
-class _Recording:
-    def __init__(self, transport: Transport, tape: Tape) -> None:
+class _RecordingTransport:
+    def __init__(self, transport: Transport, recording: Recording) -> None:
         self._transport = transport
-        self._tape = tape
+        self._recording = recording
 
     def ask(self, verb: str, arguments: dict[str, Any]) -> None:
-        self._tape.requests.append((verb, arguments))
+        self._recording.requests.append((verb, arguments))
         self._transport.ask(verb, arguments)
 
     def answer(self, phase: str, seconds: float | None = None) -> Reply:
         try:
             reply = self._transport.answer(phase, seconds)
         except DeviceEnded as error:
-            self._tape.answers.append(told(error))
+            self._recording.answers.append(ended_message(error))
             raise
-        self._tape.answers.append({"reply": {**dataclasses.asdict(reply), "peak_bytes": None}})
+        self._recording.answers.append({"reply": {**dataclasses.asdict(reply), "peak_bytes": None}})
         return reply
 
     def leave(self, phase: str) -> bool:
-        self._tape.requests.append(("leave", {}))
+        self._recording.requests.append(("leave", {}))
         try:
             left = self._transport.leave(phase)
         except DeviceEnded as error:
-            self._tape.answers.append(told(error))
+            self._recording.answers.append(ended_message(error))
             raise
-        self._tape.answers.append({"ended": "DeviceDied", "fields": {"status": 0, "left_processes": left}})
+        self._recording.answers.append({"ended": "DeviceDied", "fields": {"status": 0, "left_processes": left}})
         return left
 
     def end(self) -> None:
         self._transport.end()
 
 
-def told(error: DeviceEnded) -> dict[str, Any]:
+def ended_message(error: DeviceEnded) -> dict[str, Any]:
     """How a process ended, in builtin values; the phase is that of whoever asks."""
     fields = {each.name: getattr(error, each.name) for each in dataclasses.fields(error) if each.name != "phase"}
     return {"ended": type(error).__name__, "fields": fields}
 
 
-class Player:
-    """A pool whose devices answer what is on the tapes, one after the other."""
+class ReplayPool:
+    """A pool whose devices answer what was recorded, a device after the other."""
 
     def __init__(self, role: str) -> None:
         self._role = role
-        self._tapes: list[Tape] = []
+        self._recordings: list[Recording] = []
 
-    def insert(self, tapes: list[Tape]) -> None:
-        """Play these tapes from now on."""
-        self._tapes = list(tapes)
+    def replay(self, recordings: list[Recording]) -> None:
+        """Answer with these from now on."""
+        self._recordings = list(recordings)
 
     def fork(
         self,
@@ -110,15 +110,15 @@ class Player:
         environment: dict[str, str | None],
         limits: Limits | None = None,
     ) -> Transport:
-        if not self._tapes:
+        if not self._recordings:
             raise TargetUnable(f"the pack does not foresee another {self._role} in this cell")
-        return _Playing(self._role, self._tapes.pop(0))
+        return _ReplayTransport(self._role, self._recordings.pop(0))
 
 
-class _Playing:
-    def __init__(self, role: str, tape: Tape) -> None:
+class _ReplayTransport:
+    def __init__(self, role: str, recording: Recording) -> None:
         self._role = role
-        self._tape = tape
+        self._recording = recording
         self._position = -1
         self._asked: tuple[str, dict[str, Any]] | None = None
 
@@ -145,13 +145,13 @@ class _Playing:
 
     def _message(self, phase: str) -> dict[str, Any]:
         verb = self._asked[0] if self._asked else ""
-        if self._position >= len(self._tape.requests) or self._tape.requests[self._position] != self._asked:
+        if self._position >= len(self._recording.requests) or self._recording.requests[self._position] != self._asked:
             raise TargetUnable(
                 f"a pack cannot ask for this {verb!r}: it depends on what the {self._role} answered before"
             )
-        if self._position >= len(self._tape.answers):
+        if self._position >= len(self._recording.answers):
             raise TargetUnable(f"the results lack what the {self._role} answered to {verb!r}")
-        message = self._tape.answers[self._position]
+        message = self._recording.answers[self._position]
         if "ended" in message:
             kind = getattr(errors, message["ended"])
             raise kind(phase=phase, **message["fields"])
@@ -160,7 +160,7 @@ class _Playing:
         return message
 
 
-class Samples:
+class SampleCalls:
     """The sample calls of cases, encoded: what one run computes, another can be given."""
 
     def __init__(self, rows: dict[str, list[dict[str, Any]]] | None = None) -> None:
@@ -178,7 +178,7 @@ class Samples:
 class PackRun(RunContext):
     """A run whose samples go into a pack, or come from one."""
 
-    def __init__(self, *arguments: Any, pack_samples: Samples, **named: Any) -> None:
+    def __init__(self, *arguments: Any, pack_samples: SampleCalls, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._pack_samples = pack_samples
 

@@ -1,4 +1,4 @@
-"""The part of all scripts that runs in the processes of the steps: a step, its values, and telling what came of it.
+"""The part of all scripts that runs in the processes of the steps: a step, its values, and the report of it.
 
 Copied into every script, definition by definition, with what of the harness it needs. The names in :data:`PROVIDED`
 are the script's own; here they only have types.
@@ -10,7 +10,6 @@ import contextlib
 import importlib
 import json
 import os
-import resource
 import sys
 import traceback
 from collections.abc import Callable
@@ -19,39 +18,25 @@ from typing import IO, Any
 
 import torch
 
+from conformance._util.processes import dump_stacks, limit_process, tail
 from conformance.compare.values import encode
+from conformance.devices.protocol import describe_exception
 
 # What each script has of its own.
 
-NAME = ""
-BACKEND = ""
-AUTHOR = ""
+NAME: str = ""
+BACKEND: str = ""
+AUTHOR: str = ""
 LIBRARIES: tuple[str, ...] = ()
-DISTRIBUTION = ""
-TORCH = ""
-SECONDS = 0.0
-MEMORY = 0
+DISTRIBUTION: str = ""
+TORCH: str = ""
+SECONDS: float = 0.0
+MEMORY: int = 0
 ENVIRONMENT: dict[str, dict[str, str | None]] = {}
 PROCESSES: dict[str, Callable[[], None]] = {}
 FAILURE: tuple[int, str] | None = None
-judge: Callable[[dict[int, dict[str, Any]]], None] | None = None
-PROVIDED = frozenset(
-    {
-        "NAME",
-        "BACKEND",
-        "AUTHOR",
-        "LIBRARIES",
-        "DISTRIBUTION",
-        "TORCH",
-        "SECONDS",
-        "MEMORY",
-        "ENVIRONMENT",
-        "PROCESSES",
-        "FAILURE",
-        "judge",
-        "PROVIDED",
-    }
-)
+judge: Callable[[Any], None] | None = None
+PROVIDED = frozenset({*__annotations__, "PROVIDED"})
 
 
 class CannotTry(Exception):
@@ -59,7 +44,7 @@ class CannotTry(Exception):
 
 
 class step:
-    """A block that is one step. The watching process learns when it begins, and what came of it.
+    """A block that is one step. The watching process learns when it begins, and how it ended.
 
     ``fails`` marks a step that raised when the failure was recorded, after which the others went on.
     """
@@ -71,8 +56,8 @@ class step:
 
     def __enter__(self) -> step:
         self._answers = 0
-        self._said = _size_of_output()
-        _tell(step=self.number, phase=self.phase)
+        self._start = _size_of_output()
+        self._report()
         return self
 
     def answer(self, value: Any) -> None:
@@ -81,25 +66,21 @@ class step:
         self._answers += 1
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> bool:
-        said = _output_since(self._said)
+        stderr = _output_since(self._start)
         if error is None:
-            _tell(step=self.number, phase=self.phase, returned=True, stderr=said)
+            self._report(returned=True, stderr=stderr)
             return False
-        _tell(step=self.number, phase=self.phase, raised=_described(error), fails=self.fails, stderr=said)
+        self._report(raised=describe_exception(error), fails=self.fails, stderr=stderr)
         if not self.fails:
             traceback.print_exception(error)
             _flush()
             os._exit(0)
         return True
 
-
-def _described(error: BaseException) -> dict[str, Any]:
-    names = [_qualified(base) for base in type(error).__mro__[:-1]]
-    return {"type": names[0], "bases": names[1:], "text": str(error)}
-
-
-def _qualified(type_: type) -> str:
-    return type_.__qualname__ if type_.__module__ == "builtins" else f"{type_.__module__}.{type_.__qualname__}"
+    def _report(self, **fields: Any) -> None:
+        if REPORT is not None:
+            line = {"number": self.number, "phase": self.phase, **fields, "pid": os.getpid()}
+            REPORT.write((json.dumps(line) + "\n").encode())
 
 
 def _flush() -> None:
@@ -116,16 +97,10 @@ def _size_of_output() -> int:
 
 def _output_since(start: int) -> str:
     """What was written to stderr since then; nothing where that is no file."""
-    with contextlib.suppress(OSError):
-        size = _size_of_output()
-        with open("/dev/fd/2", "rb") as file:
-            return os.pread(file.fileno(), min(size - start, 1 << 16), start).decode(errors="replace")
+    _flush()
+    with contextlib.suppress(OSError), open("/dev/fd/2", "rb") as file:
+        return tail(file, start)
     return ""
-
-
-def _tell(**fact: Any) -> None:
-    if WATCHER is not None:
-        WATCHER.write((json.dumps({**fact, "pid": os.getpid()}) + "\n").encode())
 
 
 def given(name: str) -> Any:
@@ -175,20 +150,26 @@ def author() -> Any:
 
 
 _AUTHOR: Any = None
-#: Where artifacts and answers are kept while the steps run, and where the watching process reads.
+#: Where artifacts and answers are kept while the steps run.
 FOLDER = Path()
-WATCHER: IO[bytes] | None = None
+#: What the watching process reads, if there is one.
+REPORT: IO[bytes] | None = None
+
+
+def files_of(label: str, folder: str) -> list[Path]:
+    """Where a process that is watched writes: stdout, stderr, its stack, and what its steps came to."""
+    return [Path(folder, f"{label}.{what}") for what in ("stdout", "stderr", "stack", "steps")]
 
 
 def run_steps(label: str, folder: str) -> None:
     """Be one of the processes: take its steps, then end without ado, unless ending is one of the steps."""
-    global FOLDER, WATCHER
+    global FOLDER, REPORT
     FOLDER = Path(folder)
-    WATCHER = open(FOLDER / f"{label}.jsonl", "ab", buffering=0)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with contextlib.suppress(OSError):
-        in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (in_use + MEMORY, in_use + MEMORY))
+    *_, stack, steps = files_of(label, folder)
+    if steps.exists():
+        REPORT = open(steps, "ab", buffering=0)
+        dump_stacks(os.open(stack, os.O_WRONLY | os.O_APPEND))
+    limit_process(MEMORY)
     torch.set_num_threads(1)
     PROCESSES[label]()
     _flush()
