@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
 from pathlib import Path
@@ -24,9 +25,8 @@ def pages() -> dict[str, str]:
     """The generated pages."""
     sys.path.insert(0, str(DOCS))
     try:
-        from reference import pages
-
-        return pages()
+        generated: dict[str, str] = importlib.import_module("reference").pages()
+        return generated
     finally:
         sys.path.remove(str(DOCS))
 
@@ -62,9 +62,7 @@ def test_every_clause_is_in_the_reference_with_its_source_and_proofs(pages: dict
 
 
 def test_every_field_of_a_report_is_described(pages: dict[str, str]) -> None:
-    from reference.schema import undescribed
-
-    assert not list(undescribed(report_schema()))
+    assert not list(importlib.import_module("reference.schema").undescribed(report_schema()))
     for field in ("`deselected`", "`shards[].argv`", "`contract.sha256`", "`features.missing`", "`margin`"):
         assert field in pages["schema.md"]
     for name in report_schema()["properties"]:
@@ -72,15 +70,13 @@ def test_every_field_of_a_report_is_described(pages: dict[str, str]) -> None:
 
 
 def test_a_field_without_a_description_is_noticed() -> None:
-    from reference.schema import undescribed
-
+    undescribed = importlib.import_module("reference.schema").undescribed
     bare = {"properties": {"a": {"type": "array", "items": {"properties": {"b": {"type": "string"}}}}}}
     assert list(undescribed(bare)) == ["a", "a[].b"]
 
 
 def test_pages_are_written_once_and_stale_ones_go(pages: dict[str, str], tmp_path: Path) -> None:
-    from reference import write_pages
-
+    write_pages = importlib.import_module("reference").write_pages
     stale = tmp_path / "contract" / "gone.md"
     stale.parent.mkdir()
     stale.write_text("old")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import tomllib
-from pathlib import Path
 
 import pytest
-from conftest import Project
+from support.places import REPOSITORY
+from support.project import Project
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "extending.md"
+PAGE = REPOSITORY / "docs" / "extending.md"
 
 
 @pytest.fixture

@@ -37,10 +37,6 @@ NAMED = {
         "assertions.py",
         "from conformance.toolchains.torchscript.assertions import (",
     ): "a former public name, which plugins of release 0.1 import",
-    (
-        "standalone/reproducers/_runtime.py",
-        "from conformance.toolchains.torchscript.reproduce.loading import add_options, find_backend",
-    ): "never executed: the kit of the script's toolchain puts its own loading in the place of this line",
 }
 LONGEST_MODULE = 400
 #: Folders of `conformance` as pyproject.toml calls them.

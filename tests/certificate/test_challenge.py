@@ -80,7 +80,7 @@ def test_a_challenge_finds_a_backend_that_the_run_called_otherwise(
     assert office.run("certify", put(office.report, made), "--level", "core")[0] == 0
     assert office.statement()["predicate"]["configuration"][1]["annotations"]["entry_point"] == "eager"
     monkeypatch.setattr(challenges, "_strangers", lambda certificate, here: ())
-    monkeypatch.setattr(challenges.subprocess, "run", run)
+    monkeypatch.setattr("subprocess.run", run)
     _, said, complained = office.verify("--rerun")
     assert "the run came to no report: it said nothing" in said, said + complained
     assert "--conformance-backend=dynamo:eager" in asked["command"]

@@ -89,7 +89,7 @@ def test_nothing_vouches_without_report_and_signature(signing_office: Office) ->
 def edits(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any]]:
     """For each place of a different form in a document, a copy of it with that place changed."""
     seen: set[tuple[Any, ...]] = set()
-    places = [((), value)]
+    places: list[tuple[tuple[Any, ...], Any]] = [((), value)]
     while places:
         path, found = places.pop()
         form = tuple("*" if isinstance(part, int) else part for part in path)

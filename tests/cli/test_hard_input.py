@@ -32,7 +32,7 @@ UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066
 HOSTILE = (
     "a|b `c`\n<script>x</script>\x1b[31m\x1b]0;t\x07 [l](javascript:1) \ud800 **d** \u202e\u2066 \x00\x9b31m {{7*7}}"
 )
-VALUES = [
+VALUES: list[Any] = [
     *(None, True, False, 0, -1, 1, 2**62, -(2**62), 0.5, 1e308, -1e308, 1e-320),
     *("", "x", "PASS", "FAIL", "LOST", "no/no", "reported", "core", "x" * 5000, "../../x", "/dev/null", HOSTILE),
     *([], {}, [[]], [None], {"": ""}, [{}], {HOSTILE: HOSTILE}, {"a": [1, {"b": [HOSTILE]}]}),

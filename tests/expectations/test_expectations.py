@@ -136,7 +136,7 @@ def test_an_entry_that_says_nothing_any_more_is_a_fault(text: str, fault: str | 
     rows += [ended(cell(clause="toy.flickers"), "FLAKY"), ended(cell(clause="toy.lost"), "LOST")]
     found = known.faults([plan(known, *rows, idle=(cell(clause="toy.unselected"),))], TODAY)
     assert len(found) == (fault is not None)
-    assert all(fault in each.text for each in found)
+    assert all(str(fault) in each.text for each in found)
 
 
 def test_an_entry_need_only_speak_of_one_of_several_backends() -> None:

@@ -17,7 +17,7 @@ LIBRARIES = Path(torch.__file__).parent / "lib"
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_a_reproducer_shows_what_it_says(script):
+def test_a_reproducer_shows_what_it_says(script: Path) -> None:
     text = script.read_text()
     for library in ("libjitbackend_test.so", "libbackend_with_compiler.so"):
         if library in text and not (LIBRARIES / library).exists():
@@ -33,7 +33,7 @@ def test_a_reproducer_shows_what_it_says(script):
     assert "conformance" not in text
 
 
-def test_every_reproducer_is_described():
+def test_every_reproducer_is_described() -> None:
     described = (FOLDER.parent / "findings.md").read_text()
     assert SCRIPTS
     for script in SCRIPTS:

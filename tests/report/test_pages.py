@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from justhtml import JustHTML
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Dialog, Page, sync_playwright
 from support.example_reports import HOSTILE, cell, full_report, poisoned
 
 from conformance.api.verdicts import Verdict
@@ -111,9 +111,13 @@ class Visit:
         self.requests: list[str] = []
         self.page.on("console", lambda message: self.complaints.append(message.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("dialog", lambda dialog: (self.complaints.append(dialog.message), dialog.dismiss()))
+        self.page.on("dialog", self._dismiss)
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.goto(path.as_uri())
+
+    def _dismiss(self, dialog: Dialog) -> None:
+        self.complaints.append(dialog.message)
+        dialog.dismiss()
 
     def shown(self, selector: str) -> int:
         """How many such elements are visible."""

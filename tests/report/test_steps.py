@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.report._rows import steps_text
+from conformance.report.view import steps_text
 
 
 def test_steps_of_the_same_circumstances_stand_together() -> None:

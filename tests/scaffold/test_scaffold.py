@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]
 from support.places import REPOSITORY
 from support.project import Project
 from support.reader import Reader
@@ -103,8 +104,7 @@ def test_a_library_that_is_there_is_pointed_at(
     beginner: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(beginner.project.site))
-    from mybackend_conformance.build import library_path
-
+    library_path = importlib.import_module("mybackend_conformance.build").library_path
     assert main(["new", "other", str(tmp_path / "other"), "--library", str(library_path())]) == 0
     backend = (tmp_path / "other/src/other_conformance/backend.py").read_text()
     assert 'name = "mybackend"' in backend  # as the library registers it

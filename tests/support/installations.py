@@ -24,7 +24,7 @@ def installation(folder: Path, *distributions: str, paths: tuple[Path, ...] = ()
         tops = {Path(file.parts[0]) for file in distribution.files or () if file.parts[0] not in ("..", "__pycache__")}
         for top in tops:
             if not (site / top).exists():
-                (site / top).symlink_to(distribution.locate_file(str(top)))
+                (site / top).symlink_to(str(distribution.locate_file(str(top))))
         requirements = [Requirement(text) for text in distribution.requires or ()]
         waiting += [each.name for each in requirements if each.marker is None or each.marker.evaluate({"extra": ""})]
     (site / "far.pth").write_text("".join(f"{path}\n" for path in paths))

@@ -19,6 +19,7 @@ from conformance.api.errors import DeviceDied, DeviceFlooded, DeviceTimeout, Har
 from conformance.devices import Limits
 from conformance.targets import TargetError, published_spec
 from conformance.targets.remote import RemotePool
+from conformance.toolchains import default_toolchain
 
 PART = "(test_types and (add or strings)) or test_lost or (test_spec and save_load) or test_unknown or test_growth"
 
@@ -151,7 +152,7 @@ def test_what_cannot_be_reached_again_is_said_without_its_address() -> None:
     pool = RemotePool("popen//python=/no/such/python", "popen", Limits())
     for _ in range(5):
         with pytest.raises(HarnessError, match="the Python that was asked for cannot be started") as error:
-            pool.fork("torchscript", None, {})
+            pool.fork(default_toolchain().device("target"), None, {})
         assert "/no/such/python" not in str(error.value)
 
 

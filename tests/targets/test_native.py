@@ -114,6 +114,8 @@ def test_inference_is_judged_natively(project: Project, target: str) -> None:
 class Picky(torch.nn.Module):
     """Takes what is greater than zero, and gives what requires grad if that does."""
 
+    factor: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("factor", torch.ones(2))

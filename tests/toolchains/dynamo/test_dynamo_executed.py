@@ -95,7 +95,8 @@ def test_moving_data_is_no_work_and_converting_it_is() -> None:
 
 def test_what_autograd_adds_up_by_itself_is_not_the_models() -> None:
     leaf, seed = torch.ones(3, requires_grad=True), torch.ones(3)
-    mine, both = _Tripled.apply(leaf), (leaf * 2, leaf * 2)
+    mine = _Tripled.apply(leaf)  # type: ignore[no-untyped-call]
+    both = (leaf * 2, leaf * 2)
     assert executed(lambda: torch.autograd.grad([mine, mine], [leaf], [seed, seed]), ()) == []
     assert executed(lambda: torch.autograd.grad(both, [leaf], [seed, seed]), ()) == ["aten::mul", "aten::mul"]
 

@@ -23,7 +23,8 @@ class Postfix(PostfixBackend):
             )
 
         def function(*numbers: float) -> float:
-            values, stack = iter(numbers), []
+            values = iter(numbers)
+            stack: list[float] = []
             for word in words:
                 if word in _OPERATORS:
                     right, left = stack.pop(), stack.pop()

@@ -21,9 +21,10 @@ class PostfixDevice(CellDevice):
 
     def compile(self, program: PreparedCase | str) -> Function:
         """Compile a case's program, or a text."""
-        if isinstance(program, PreparedCase):
-            program = case_named(program.name, "postfix").module_class.text
-        return self._compile(program)
+        text: str = (
+            case_named(program.name, "postfix").module_class.text if isinstance(program, PreparedCase) else program
+        )
+        return self._compile(text)
 
     @ask(phase="lower")
     def _compile(self, text: str) -> Function: ...
