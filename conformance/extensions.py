@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import importlib
 import importlib.metadata
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,16 @@ class SuiteFolder:
 
     toolchain: str
     folder: Path
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Format:
+    """A format: its name for ``conformance show --format``, the file that a run writes beside report.json, and what
+    gives the text of a report that ``read_report`` validated."""
+
+    name: str
+    file: str
+    render: Callable[[dict[str, Any]], str]
 
 
 class ExtensionError(HarnessError):

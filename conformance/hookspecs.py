@@ -26,8 +26,7 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
-    from conformance.extensions import CaseModules, SuiteFolder
-    from conformance.report.formats import Format
+    from conformance.extensions import CaseModules, Format, SuiteFolder
     from conformance.targets import TargetKind
     from conformance.toolchains import Toolchain
 

@@ -65,13 +65,19 @@ def suites_path() -> Path:
 
 @functools.cache
 def shipped_clauses() -> tuple[Clause, ...]:
-    """Every clause of the contract, in the order of the toolchains, the files, and the functions in them."""
-    return tuple(clause for toolchain in toolchains() for clause in _clauses_in(toolchain.suites))
+    """Every clause of the contract, in the order of the names of their files, and of the functions in them."""
+    paths = [path for toolchain in toolchains() for path in toolchain.suites.glob("test_*.py")]
+    return tuple(clause for path in sorted(paths, key=lambda path: path.name) for clause in _clauses_of(path))
 
 
 def installed_clauses() -> tuple[Clause, ...]:
     """Every clause of the contract, and those that extensions add. Raises ExtensionError as :func:`suite_folders`."""
-    return tuple(clause for each in suite_folders() for clause in _clauses_in(each.folder))
+    return tuple(
+        clause
+        for each in suite_folders()
+        for path in sorted(each.folder.glob("test_*.py"))
+        for clause in _clauses_of(path)
+    )
 
 
 def suite_function(clause: Clause) -> tuple[Callable[..., None], tuple[str, ...]]:
@@ -102,12 +108,11 @@ def contract_digest(toolchain: str = "") -> str:
     return digest.hexdigest()
 
 
-def _clauses_in(folder: Path) -> Iterator[Clause]:
-    for path in sorted(folder.glob("test_*.py")):
-        for value in vars(_suite_module(path)).values():
-            clause = clause_of(value) if inspect.isfunction(value) else None
-            if clause is not None:
-                yield clause
+def _clauses_of(path: Path) -> Iterator[Clause]:
+    for value in vars(_suite_module(path)).values():
+        clause = clause_of(value) if inspect.isfunction(value) else None
+        if clause is not None:
+            yield clause
 
 
 def _suite_module(path: Path) -> ModuleType:

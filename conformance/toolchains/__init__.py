@@ -43,7 +43,10 @@ class UnknownToolchainError(LookupError):
 
 @functools.cache
 def toolchains() -> tuple[Toolchain, ...]:
-    """Every toolchain, in the order of the extensions that give them. Raises ExtensionError where two have one name."""
+    """Every toolchain, the default one first, the others in the order of the extensions that give them.
+
+    Raises ExtensionError where two have one name, and where none is the default.
+    """
     found: dict[str, Toolchain] = {}
     for each in given("conformance_toolchains", Toolchain):
         if each.name in found:
@@ -54,7 +57,7 @@ def toolchains() -> tuple[Toolchain, ...]:
             "the toolchains that ship with the harness are missing from its installed metadata, which is of another "
             "release or beside the sources (torch_conformance.egg-info): install torch-conformance again"
         )
-    return tuple(found.values())
+    return tuple(sorted(found.values(), key=lambda each: not each.is_default))
 
 
 def toolchain_named(name: str) -> Toolchain:

@@ -5,24 +5,12 @@ Extensions add formats by the hook ``conformance_report_formats``.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
-from conformance.extensions import ExtensionError, given
+from conformance.extensions import ExtensionError, Format, given
 
 __all__ = ["Format", "formats"]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Format:
-    """A format: its name for ``conformance show --format``, the file that a run writes beside report.json, and what
-    gives the text of a report that ``read_report`` validated."""
-
-    name: str
-    file: str
-    render: Callable[[dict[str, Any]], str]
 
 
 @functools.cache

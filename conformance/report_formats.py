@@ -1,12 +1,14 @@
-"""The formats that ship with the harness, as an extension gives them."""
+"""The report formats that ship with the harness, as an extension gives them.
+
+Devices import it, as all that is plugged in, and so it imports nothing of the room that writes reports.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from conformance.extensions import resolve
+from conformance.extensions import Format, resolve
 from conformance.hookspecs import hookimpl
-from conformance.report.formats import Format
 
 
 def _format(name: str, file: str, reference: str) -> Format:
