@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
-import textwrap
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -239,10 +239,11 @@ def _names_of_types(parameters: tuple[str, ...]) -> list[str]:
 
 
 def _features(function: Callable[..., None]) -> list[str]:
-    """Code for the features that a clause asks about, as attributes of ``features``."""
-    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
-    assert isinstance(definition, ast.FunctionDef)
-    inside = (node for statement in definition.body for node in ast.walk(statement))
+    """Code for the features that a clause, or a helper in its module, asks about, as attributes of ``features``."""
+    module = ast.parse(inspect.getsource(sys.modules[function.__module__]))
+    functions = [node for node in module.body if isinstance(node, ast.FunctionDef)]
+    meant = [each for each in functions if each.name == function.__name__ or not each.decorator_list]
+    inside = (node for each in meant for statement in each.body for node in ast.walk(statement))
     attributes = (node for node in inside if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name))
     asked = sorted({node.attr for node in attributes if ast.unparse(node.value) == "features"})
     if not asked:
