@@ -41,8 +41,8 @@ def conformance_toolchains() -> Iterable[Toolchain]:  # type: ignore[empty-body]
 
 @hookspec
 def conformance_suites() -> Iterable[SuiteFolder]:  # type: ignore[empty-body]
-    """Folders of clauses, each for one toolchain. Their clauses are tried, and reported, as those that ship are not:
-    they are no part of the contract, of a level or of a certificate."""
+    """Folders of clauses, each for one toolchain. Their clauses are tried and reported beside the contract, of which
+    they are no part. They are stated as ``Level.REPORTED``, so that they count towards no level and no certificate."""
 
 
 @hookspec

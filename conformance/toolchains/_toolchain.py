@@ -63,7 +63,7 @@ class Toolchain:
     in devices, or for some commands alone, is named as ``module:attribute``.
     """
 
-    #: The name in reports, in ``--backend=NAME:...``, and of :attr:`Backend.toolchain`.
+    #: The name in reports, in ``--backend=NAME:...``, and of ``Backend.toolchain``.
     name: ClassVar[str]
     #: What its backends are, for lists and help texts: "backends of torch.compile".
     summary: ClassVar[str]
