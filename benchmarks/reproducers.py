@@ -26,7 +26,7 @@ from conformance.contract import shipped_clauses, suite_function
 from conformance.devices import ZygotePool
 from conformance.discovery.describing import KnownSaboteur, examine, known_saboteurs
 from conformance.discovery.selecting import select
-from conformance.report import Shelf
+from conformance.report import ReproducerFolder
 from conformance.run.cell_context import CellContext
 from conformance.run.plan import cells_of
 from conformance.run.run_context import RunContext
@@ -42,8 +42,8 @@ def try_saboteur(saboteur: KnownSaboteur, folder: Path, library: str, every: boo
         assert candidate.description is not None, candidate.problem
         workshop.descriptions[saboteur.source.name] = candidate.description
         writer = ReproducerWriter(workshop, 1)
-        shelf = Shelf(folder / saboteur.source.name, 1)
-        shelf.clear()
+        reproducers = ReproducerFolder(folder / saboteur.source.name, 1)
+        reproducers.clear()
         found = []
         for clause in shipped_clauses():
             if clause.id not in (saboteur.caught_by if every else saboteur.caught_by[:1]):
@@ -62,7 +62,7 @@ def try_saboteur(saboteur: KnownSaboteur, folder: Path, library: str, every: boo
                     "verdict": row["verdict"],
                     "phase": row["phase"],
                 }
-                script = shelf.put(row, message) if message else None
+                script = reproducers.write(row, message) if message else None
                 if script is None:
                     found.append(entry | {"script": None, "said": (message or {}).get("problem")})
                 else:

@@ -28,7 +28,9 @@ from conformance.devices import Limits, ZygotePool
 from conformance.discovery.describing import Description
 from conformance.discovery.selecting import select
 from conformance.report import read_report
+from conformance.report._parts import read_part
 from conformance.report.compare.changes import changes
+from conformance.report.row_model import CellRow
 from conformance.standalone.packs._write import has_target
 
 KINDS = ("local", "native", "pack")
@@ -127,7 +129,8 @@ def _print_differences(cells: Mapping[str, Mapping[str, Any]]) -> int:
     differences = 0
     for kind in KINDS[1:]:
         both = [cell for cell, row in cells["local"].items() if _answered(row) and _answered(cells[kind].get(cell))]
-        found = changes({cell: cells["local"][cell] for cell in both}, {cell: cells[kind][cell] for cell in both})
+        before, after = ({cell: read_part(CellRow, cells[each][cell]) for cell in both} for each in ("local", kind))
+        found = changes(before, after)
         print(f"\nanswered by local and by {kind}: {len(both)}, of which differ: {len(found)}")
         for each in found:
             assert each.before is not None

@@ -7,15 +7,14 @@ from typing import Any
 import pytest
 from conftest import Project, Run
 
+from conformance.api.assertions import assert_as_expected
 from conformance.api.availability import is_as_expected
 from conformance.api.errors import ConformanceFailure, SubjectError
-from conformance.report._rows import group_texts, steps_text
 from conformance.report.formats.html import html
 from conformance.report.formats.markdown import markdown
 from conformance.report.formats.terminal import summary_text
-from conformance.run.cell_context import Record
+from conformance.report.view import step_lines, steps_text
 from conformance.toolchains.dynamo.vendor_runtime import told
-from conformance.toolchains.torchscript.behaviour import assert_as_expected
 
 TARGET = ("-k", "test_dynamo_availability and test_target")
 CELL = "runtime.target[chain-compile-yes/yes-yes/yes]"
@@ -65,7 +64,7 @@ def row_of(run: Run, backend: str) -> dict[str, Any]:
 def test_a_package_may_refuse_where_the_runtime_is_missing(run: Run) -> None:
     assert run.verdicts("needs_runtime") == {CELL: ("PASS", "")}
     row = row_of(run, "needs_runtime")
-    assert group_texts(row["observed"]) == [
+    assert step_lines(row["observed"]) == [
         f"present: program: {PROGRAM.format('ok')}",
         "present: package: load ok, run ok",
         f"absent: program: {PROGRAM.format('refused')}",
@@ -111,9 +110,9 @@ def test_a_step_may_come_to_one_of_several_things() -> None:
     assert not is_as_expected("ok or refused", "ok or refused")
     assert not is_as_expected("ok", None)
     assert not is_as_expected(None, "ok")
-    assert_as_expected(Record(expected={"run": "ok or refused"}, observed={"run": "ok"}))
+    assert_as_expected({"run": "ok or refused"}, {"run": "ok"})
     with pytest.raises(ConformanceFailure, match="run: expected ok or refused, observed error"):
-        assert_as_expected(Record(expected={"run": "ok or refused"}, observed={"run": "error (KeyError)"}))
+        assert_as_expected({"run": "ok or refused"}, {"run": "error (KeyError)"})
 
 
 @pytest.mark.parametrize(("advice", "says"), [("install npu-runtime", True), ("it is not there", False)])

@@ -11,12 +11,12 @@ import pytest
 from conformance.api.verdicts import row_fails
 from conformance.expectations import (
     DEFAULT,
+    BackendRun,
     Expectations,
     ExpectationsError,
     ExpectationsFile,
+    InstalledBackend,
     Kind,
-    Plan,
-    Subject,
     kinds_of,
     learn,
     read_entries,
@@ -48,13 +48,13 @@ def entry(clause: str = "toy.works", verdict: str = "FAIL", **fields: str) -> st
 
 def expectations(text: str, *, version: str = "1.2", strict: frozenset[Kind] = DEFAULT) -> Expectations:
     """The expectations of a text, for the backend ``toy``."""
-    return Expectations(read_entries(text, "known.toml"), {"toy": Subject(version)}, strict)
+    return Expectations(read_entries(text, "known.toml"), {"toy": InstalledBackend(version)}, strict)
 
 
-def plan(known: Expectations, *rows: Row, idle: tuple[Row, ...] = ()) -> Plan:
+def plan(known: Expectations, *rows: Row, idle: tuple[Row, ...] = ()) -> BackendRun:
     """A run of ``toy`` in which these rows came back, and ``idle`` cells were not selected."""
     judged = {row["id"]: known.judge(row, "toy") for row in rows}
-    return Plan("toy", [*rows, *idle], judged)
+    return BackendRun("toy", [*rows, *idle], judged)
 
 
 # A row and its entry
@@ -145,8 +145,8 @@ def test_an_entry_that_says_nothing_any_more_is_a_fault(text: str, fault: str | 
 
 
 def test_an_entry_need_only_speak_of_one_of_several_backends() -> None:
-    known = Expectations(read_entries(entry(), "f"), {"toy": Subject(""), "other": Subject("")})
-    other = Plan("other", [cell(clause="their.own")], {})
+    known = Expectations(read_entries(entry(), "f"), {"toy": InstalledBackend(""), "other": InstalledBackend("")})
+    other = BackendRun("other", [cell(clause="their.own")], {})
     assert known.faults([plan(known, ended(cell())), other], TODAY) == []
     assert [each.kind for each in known.faults([other], TODAY)] == [Kind.UNMATCHED]
 
@@ -203,7 +203,7 @@ def path(tmp_path: Path) -> Path:
 def update(path: Path, *rows: Row, idle: tuple[Row, ...] = ()) -> tuple[str, list[str]]:
     """Let a run with these rows update a file: its text then, and what is said."""
     file = ExpectationsFile(path)
-    known = Expectations(file.entries, {"toy": Subject("1.2")})
+    known = Expectations(file.entries, {"toy": InstalledBackend("1.2")})
     learned = learn(known, plan(known, *rows, idle=idle), TODAY)
     file.apply(learned)
     return path.read_text(), list(learned.said)
@@ -292,7 +292,7 @@ def test_new_failures_are_added_few_entries_for_many_cells(tmp_path: Path) -> No
 
 def test_a_file_that_cannot_be_updated_is_left_alone(path: Path) -> None:
     file = ExpectationsFile(path)
-    known = Expectations(file.entries, {"toy": Subject("1.2")})
+    known = Expectations(file.entries, {"toy": InstalledBackend("1.2")})
     path.write_text(FILE + "# somebody was here\n")
     with pytest.raises(ExpectationsError, match="changed while the run went on"):
         file.apply(learn(known, plan(known, ended(cell(), "PASS"), SAVES), TODAY))

@@ -16,13 +16,16 @@ import pytest
 from example_reports import DIGEST, HOSTILE, cell, full_report, poisoned, report_of
 
 from conformance.api.verdicts import Verdict
-from conformance.operators.table import Outcome
+from conformance.operators.table import Outcome, Tried, row_of, table_of
 from conformance.report import read_report
 from conformance.report._escape import escape_markdown
-from conformance.report._operator_grid import operators_of
+from conformance.report._parts import read_part, replaced
+from conformance.report.cell_details import script_of
 from conformance.report.formats.html import html
 from conformance.report.formats.markdown import markdown
 from conformance.report.formats.terminal import summary_text
+from conformance.report.operator_grid import operator_grid_of
+from conformance.report.row_model import CellRow, OperatorTable, Reproducer
 
 VOID = {"meta", "input", "br", "hr", "img", "link", "base", "area", "col", "embed", "source", "track", "wbr"}
 
@@ -235,12 +238,15 @@ def test_the_page_tells_attempts_reproducers_and_known_failures(report: dict[str
         "a.py\n",
         "",
         "a/" * 200 + "b.py",
-        7,
-        None,
     ],
 )
-def test_a_script_that_is_not_below_the_report_is_no_link(report: dict[str, Any], script: Any) -> None:
-    report["cells"][2]["reproducer"] = {"script": script}
+def test_a_script_that_is_not_below_the_report_is_no_link(script: str) -> None:
+    row = read_part(CellRow, cell("add", Verdict.FAIL))
+    assert script_of(replaced(row, reproducer=Reproducer(script=script))) is None
+
+
+def test_a_script_that_the_schema_accepts_is_looked_at_all_the_same(report: dict[str, Any]) -> None:
+    report["cells"][2]["reproducer"] = {"script": "reproducers/../reproduce.py"}
     page = Page(html(report))
     assert all(each.startswith(("#", "https://github.com/")) for each in values(page, "href"))
     assert "Reproducer" not in page.text
@@ -249,11 +255,11 @@ def test_a_script_that_is_not_below_the_report_is_no_link(report: dict[str, Any]
 @pytest.mark.parametrize("extra", [None, 7, "text", [], [7], {"x": 1}, [{"verdict": 7}], [{}], float("inf")])
 def test_what_no_schema_checks_may_be_anything(report: dict[str, Any], extra: Any) -> None:
     for row in report["cells"]:
-        row |= {"attempts": extra, "reproducer": extra, "operators": extra}
+        row |= {"operators": extra, "later": extra, "error": {"text": extra, "stdout": extra, "signal": extra}}
         row["margin"] = {"used": extra, "absolute": extra, "dtype": extra}
-        row["expectation"] = {"reason": extra, "issue": extra}
-    for operators in (extra, {"rows": extra}, {"rows": [extra, {"operator": extra}], "summary": extra}):
-        assert "Level core" in Page(html(report | {"operators": operators})).text
+        row["expectation"] = {"reason": "known", "owner": extra, "since": extra, "later": extra}
+    for shown in (html(report), markdown(report), summary_text(report, 80, verbosity=1)):
+        assert "Level core" in shown
 
 
 def test_the_operators_stand_by_dtype(report: dict[str, Any]) -> None:
@@ -262,27 +268,26 @@ def test_the_operators_stand_by_dtype(report: dict[str, Any]) -> None:
     assert any("add int64: wrong\n" in each for each in values(page, "title"))
 
 
+def measured(*outcomes: Outcome) -> dict[str, Any]:
+    """A table with one operator in one dtype, measured as often as there are outcomes."""
+    rows = [row_of("add", "int8", [Tried(outcome)]) for outcome in outcomes]
+    return table_of(rows)
+
+
 def test_an_operator_measured_twice_shows_the_worse(report: dict[str, Any]) -> None:
-    twice = [
-        {"operator": "add", "dtype": "int8", "outcome": "crashed"},
-        {"operator": "add", "dtype": "int8", "outcome": "right"},
-    ]
-    page = Page(html(report | {"operators": {"rows": twice}}))
+    page = Page(html(report | {"operators": measured(Outcome.CRASHED, Outcome.RIGHT)}))
     assert "1 pairs of operator and dtype: 1 crashed." in " ".join(page.text.split())
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))
 def test_every_outcome_of_an_operator_has_a_mark_and_a_tone_of_its_own(outcome: Outcome) -> None:
-    rows = [
-        {"operator": "add", "dtype": "int8", "outcome": outcome.value},
-        {"operator": "add", "dtype": "int8", "outcome": "right"},
-    ]
-    found = operators_of({"operators": {"rows": rows}})
+    found = operator_grid_of(read_part(OperatorTable, measured(outcome, Outcome.RIGHT)))
     assert found is not None
     (square,) = found.rows["add"]
     assert square is not None
-    gravest = min(outcome, Outcome.RIGHT, key=list(Outcome).index)
-    assert (square.outcome, square.mark != "?", square.tone != "harness") == (gravest.value, True, True)
+    assert square.outcome is min(outcome, Outcome.RIGHT, key=list(Outcome).index)
+    assert square.mark
+    assert square.tone
 
 
 def test_the_tightest_margins_are_those_of_cells_that_passed(report: dict[str, Any]) -> None:

@@ -19,7 +19,9 @@ from conformance.operators import DTYPES
 from conformance.operators.table import Errors, Outcome, Tried, row_of, table_of
 from conformance.pytest_plugin._operators import choose
 from conformance.report import assemble, read_report, write_report
+from conformance.report._parts import read_part
 from conformance.report.operators import changes
+from conformance.report.row_model import OperatorTable
 
 HANDFUL = "add,tanh,nn.functional.linear,rand_like,empty,item,addr"
 #: The function that states the clause: the name of the folder may hold "operators" too.
@@ -249,14 +251,15 @@ def with_table(*entries: tuple[str, str, str], of: str = "add") -> dict[str, Any
 def test_tables_are_compared_and_merged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one = with_table(("add", "float32", "right"), ("add", "bool", "wrong"))
     other = with_table(("add", "bool", "right"), ("mul", "float32", "refused"), of="mul")
-    assert changes(one["operators"], other["operators"]) == [
+    table = read_part(OperatorTable, one["operators"])
+    assert changes(table, read_part(OperatorTable, other["operators"])) == [
         "1 of 1 rows of the operator table have another outcome",
         "1 went from wrong to right",
         "1 are gone",
         "1 are new",
     ]
     assert changes(None, None) == []
-    assert changes(one["operators"], None) == ["only one of the reports has an operator table"]
+    assert changes(table, None) == ["only one of the reports has an operator table"]
     paths = [tmp_path / "one.json", tmp_path / "other.json", tmp_path / "out.json"]
     write_report(paths[0], one)
     write_report(paths[1], other)

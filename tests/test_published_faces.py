@@ -153,7 +153,7 @@ def test_ctrf_takes_what_no_schema_checks(extra: Any) -> None:
     report = full_report()
     report["run"]["started"] = "yesterday"
     for row in report["cells"]:
-        row |= {"attempts": extra, "reproducer": extra, "margin": {"used": extra}}
+        row |= {"later": extra, "margin": {"used": extra}, "expectation": {"owner": extra}}
         row["error"] = {"text": extra, "stdout": extra}
     assert "timestamp" not in ctrf_of(report)
     json.loads(ctrf(report), parse_constant=pytest.fail)

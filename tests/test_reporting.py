@@ -16,8 +16,8 @@ from conftest import Project, Run, wait_until
 from conformance._util.privacy import without_paths
 from conformance.cli import main
 from conformance.report import ReportError, read_report
-from conformance.report._shelf import MARK
 from conformance.report.formats import formats
+from conformance.report.reproducer_folder import MARK
 
 PART = "test_composition or test_availability"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
-import inspect
 import json
 import os
 import re
@@ -26,7 +25,7 @@ from conformance.contract import Clause, shipped_clauses, suite_function
 from conformance.devices import Limits, Step, ZygotePool
 from conformance.discovery.describing import Description
 from conformance.discovery.selecting import select
-from conformance.report import Shelf
+from conformance.report import ReproducerFolder
 from conformance.run.cell_context import CellContext
 from conformance.run.plan import cells_of
 from conformance.run.run_context import RunContext
@@ -34,7 +33,6 @@ from conformance.standalone.reproducers import Reproducer, ReproducerWriter
 from conformance.standalone.reproducers._judge import FailingCell
 from conformance.standalone.reproducers._scenario import CannotReproduce
 from conformance.standalone.reproducers._script import reproducer
-from conformance.standalone.reproducers._steps import MODULES, NUMBERS
 from conformance.toolchains import corpus
 from conformance.toolchains.torchscript.verbs import verb
 
@@ -238,7 +236,7 @@ class Attempt:
 
 
 @pytest.fixture(scope="module")
-def run_context() -> Iterator[RunContext]:
+def workshop() -> Iterator[RunContext]:
     pool = ZygotePool(Limits())
     (candidate,) = select(["reference"], None, pool)
     assert candidate.description is not None
@@ -247,8 +245,8 @@ def run_context() -> Iterator[RunContext]:
 
 
 @pytest.fixture(scope="module")
-def reference(run_context: RunContext) -> Description:
-    return run_context.descriptions["reference"]
+def reference(workshop: RunContext) -> Description:
+    return workshop.descriptions["reference"]
 
 
 @pytest.fixture(scope="module")
@@ -257,22 +255,22 @@ def library(reference: Description) -> str:
 
 
 @pytest.fixture(scope="module")
-def attempts(run_context: RunContext, reference: Description) -> list[Attempt]:
+def attempts(workshop: RunContext, reference: Description) -> list[Attempt]:
     """One for each clause that the reference backend can be tried on."""
     made = []
-    backend = ReproducerWriter(run_context, 1)._ask(reference, _cases())
-    calls = functools.partial(run_context.calls, toolchain="torchscript")
+    backend = ReproducerWriter(workshop, 1)._ask(reference, _cases())
+    calls = functools.partial(workshop.calls, toolchain="torchscript")
     for clause in _with_scripts():
         cell = next((each for each in cells_of(clause, reference) if each.decided is None), None)
         if cell is None:
             continue
         function, names = suite_function(clause)
-        context = CellContext(run_context, cell, reference)
-        assert context.attempt(function, {name: context.part(name) for name in names}).verdict in (
+        bench = CellContext(workshop, cell, reference)
+        assert bench.attempt(function, {name: bench.part(name) for name in names}).verdict in (
             Verdict.PASS,
             Verdict.NOT_APPLICABLE,
         )
-        steps = tuple(context.trace.steps)
+        steps = tuple(bench.trace.steps)
         facts = FailingCell(cell, ConformanceFailure("on purpose"), steps, reference, 0, function, names, calls)
         made.append(
             Attempt(clause, steps, reproducer(facts, Outcome(Verdict.FAIL, "run", "x"), backend, Limits(60, 2**33)))
@@ -312,29 +310,22 @@ def test_every_clause_and_every_verb_has_a_script(attempts: list[Attempt], tmp_p
 
 
 def test_what_only_a_program_without_python_answers_is_said(
-    attempts: list[Attempt], run_context: RunContext, reference: Description
+    attempts: list[Attempt], workshop: RunContext, reference: Description
 ) -> None:
     clause = next(each for each in shipped_clauses() if each.id == "native.threads")
     cell = next(each for each in cells_of(clause, reference) if each.decided is None)
     steps = next(each.steps for each in attempts if each.clause.id == "lite.same-outputs")
     asked = dataclasses.replace(steps[-1], verb="run_at_once")
-    calls = functools.partial(run_context.calls, toolchain="torchscript")
+    calls = functools.partial(workshop.calls, toolchain="torchscript")
     failure = ConformanceFailure("on purpose")
     facts = FailingCell(cell, failure, (*steps, asked), reference, 0, *suite_function(clause), calls)
     with pytest.raises(CannotReproduce, match=r"\(run_at_once\) only a program without it answers"):
         reproducer(
             facts,
             Outcome(Verdict.FAIL, "run", "x"),
-            ReproducerWriter(run_context, 1)._ask(reference, _cases()),
+            ReproducerWriter(workshop, 1)._ask(reference, _cases()),
             Limits(60, 1),
         )
-
-
-def test_the_numbers_that_verbs_take_are_known() -> None:
-    for name in _verbs_of_clauses():
-        for parameter in list(inspect.signature(verb.named(name)).parameters.values())[1:]:
-            if "int" in re.split(r"\W+", str(parameter.annotation)):
-                assert parameter.name in MODULES | NUMBERS, f"{name}({parameter.name}): a module's number, or another?"
 
 
 @pytest.mark.parametrize("clause", ["composition.several", "save-load.again", "availability.host"])
@@ -368,14 +359,14 @@ def test_reproducers_of_an_earlier_run_are_removed_and_nothing_else(tmp_path: Pa
     files = {
         "reproduce.py": b"# Written by torch-conformance: a failure of a backend, to be seen without the harness.\n"
     }
-    shelf = Shelf(tmp_path, 1)
-    assert shelf.put(row, Reproducer("mine", {**files, "artifact-1.pt": b"x"}).as_message())
-    assert shelf.put(row, Reproducer("second", files).as_message()) is None
+    reproducers = ReproducerFolder(tmp_path, 1)
+    assert reproducers.write(row, Reproducer("mine", {**files, "artifact-1.pt": b"x"}).as_message())
+    assert reproducers.write(row, Reproducer("second", files).as_message()) is None
     (tmp_path / "reproducers/theirs").mkdir()
     (tmp_path / "reproducers/theirs/reproduce.py").write_text("print('written by hand')\n")
-    Shelf(tmp_path, 1).clear()
+    ReproducerFolder(tmp_path, 1).clear()
     assert [path.name for path in (tmp_path / "reproducers").iterdir()] == ["theirs"]
     (tmp_path / "reproducers/theirs/reproduce.py").unlink()
     (tmp_path / "reproducers/theirs").rmdir()
-    Shelf(tmp_path, 1).clear()
+    ReproducerFolder(tmp_path, 1).clear()
     assert not (tmp_path / "reproducers").exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import re
 import subprocess
 import sys
@@ -30,9 +29,8 @@ from conformance.standalone.reproducers import Reproducer, ReproducerWriter
 from conformance.standalone.reproducers._judge import FailingCell
 from conformance.standalone.reproducers._scenario import CannotReproduce, ReproducedBackend
 from conformance.standalone.reproducers._script import reproducer
-from conformance.standalone.reproducers._steps import MODULES, NUMBERS
+from conformance.standalone.reproducers.kit import Kit, kit_of
 from conformance.toolchains.dynamo.plugin import _written_down
-from conformance.toolchains.dynamo.verbs import verb
 
 #: PyTorch's own broken backends, a clause in which each fails, and what its script says.
 TORCHS_OWN = {
@@ -200,7 +198,7 @@ def test_what_needs_the_authors_class_says_so(sabotaged: Run) -> None:
 
 
 @pytest.fixture(scope="module")
-def run_context() -> Iterator[RunContext]:
+def workshop() -> Iterator[RunContext]:
     pool = ZygotePool(Limits())
     (candidate,) = select(["eager"], None, pool)
     assert candidate.description is not None
@@ -209,21 +207,21 @@ def run_context() -> Iterator[RunContext]:
 
 
 @pytest.fixture(scope="module")
-def eager(run_context: RunContext) -> Description:
-    return run_context.descriptions["eager"]
+def eager(workshop: RunContext) -> Description:
+    return workshop.descriptions["eager"]
 
 
-def _facts(run_context: RunContext, clause_id: str) -> FailingCell:
+def _facts(workshop: RunContext, clause_id: str) -> FailingCell:
     """A cell that was run on a backend that conforms, told as if its clause had failed at its end."""
-    description = run_context.descriptions["eager"]
+    description = workshop.descriptions["eager"]
     clause = next(each for each in shipped_clauses() if each.id == clause_id)
     cell = next(each for each in cells_of(clause, description) if each.decided is None)
     function, names = suite_function(clause)
-    context = CellContext(run_context, cell, description)
-    outcome = context.attempt(function, {name: context.part(name) for name in names})
+    bench = CellContext(workshop, cell, description)
+    outcome = bench.attempt(function, {name: bench.part(name) for name in names})
     assert outcome.verdict in (Verdict.PASS, Verdict.NOT_APPLICABLE, Verdict.NOT_EXERCISED), outcome
-    calls = functools.partial(run_context.calls, toolchain="dynamo")
-    steps = tuple(context.trace.steps)
+    calls = functools.partial(workshop.calls, toolchain="dynamo")
+    steps = tuple(bench.trace.steps)
     return FailingCell(cell, ConformanceFailure("on purpose"), steps, description, 0, function, names, calls)
 
 
@@ -232,20 +230,20 @@ def _told(facts: FailingCell, backend: ReproducedBackend) -> Reproducer:
 
 
 @pytest.fixture(scope="module")
-def backend(run_context: RunContext, eager: Description) -> ReproducedBackend:
-    return ReproducerWriter(run_context, 1)._ask(eager, [])
+def backend(workshop: RunContext, eager: Description) -> ReproducedBackend:
+    return ReproducerWriter(workshop, 1)._ask(eager, [])
 
 
 @pytest.fixture(scope="module")
-def attempts(run_context: RunContext, backend: ReproducedBackend) -> dict[str, tuple[FailingCell, Reproducer]]:
+def attempts(workshop: RunContext, backend: ReproducedBackend) -> dict[str, tuple[FailingCell, Reproducer]]:
     """A script for each of CLAUSES."""
-    facts = {each: _facts(run_context, each) for each in CLAUSES}
+    facts = {each: _facts(workshop, each) for each in CLAUSES}
     return {clause: (each, _told(each, backend)) for clause, each in facts.items()}
 
 
 def test_every_verb_can_be_told(attempts: dict[str, tuple[FailingCell, Reproducer]], tmp_path: Path) -> None:
     asked = {step.verb for facts, _ in attempts.values() for step in facts.steps}
-    known = {name for name in verb.names() if not _module_of(name).endswith(".operators")}
+    known = {name for name in _kit().verbs().names() if not _module_of(name).endswith(".operators")}
     # Eager outputs are computed for the harness; "eager" caches and delegates nothing; no clause asks for the rest yet.
     assert known - asked <= {"samples", "load_cache", "operators_run_in_training", "switch", "forget"}
     for clause, (_, script) in attempts.items():
@@ -259,8 +257,14 @@ def test_every_verb_can_be_told(attempts: dict[str, tuple[FailingCell, Reproduce
     assert linted.returncode == 0, linted.stdout[:3000]
 
 
-def _module_of(name: str) -> str:
-    return verb.named(name).__module__
+def _kit() -> Kit:
+    kit = kit_of("dynamo")
+    assert kit is not None
+    return kit
+
+
+def _module_of(verb: str) -> str:
+    return _kit().verbs().named(verb).__module__
 
 
 def _define(text: str, name: str) -> None:
@@ -274,15 +278,6 @@ def _define(text: str, name: str) -> None:
     finally:
         del sys.modules[name]
         sys.excepthook = hook
-
-
-def test_the_models_that_verbs_take_are_known() -> None:
-    for name in verb.names():
-        if _module_of(name).endswith(".operators"):
-            continue
-        for parameter in list(inspect.signature(verb.named(name)).parameters.values())[1:]:
-            if "int" in re.split(r"\W+", str(parameter.annotation)) and "package" not in name:
-                assert parameter.name in MODULES | NUMBERS | {"calls", "sizes", "often"}, f"{name}({parameter.name})"
 
 
 @pytest.mark.parametrize("clause", ["package.ready"])
@@ -302,8 +297,8 @@ def test_a_clause_that_holds_is_not_reproduced(
 # What cannot be told.
 
 
-def test_what_cannot_be_told_is_said(run_context: RunContext, backend: ReproducedBackend) -> None:
-    facts = _facts(run_context, "guards.specialisation")  # which asks "eager" nothing
+def test_what_cannot_be_told_is_said(workshop: RunContext, backend: ReproducedBackend) -> None:
+    facts = _facts(workshop, "guards.specialisation")  # which asks "eager" nothing
     with pytest.raises(CannotReproduce, match="nothing is recorded"):
         _told(facts, backend)
 

@@ -16,7 +16,7 @@ from conftest import Project, Run
 
 from conformance.cli import main
 from conformance.contract import Level, levels_of
-from conformance.scaffold.distribution import Plan, ScaffoldError, check_name, rendered, toolchains, write
+from conformance.scaffold.distribution import NewPlugin, ScaffoldError, check_name, rendered, toolchains, write
 
 TUTORIAL = Path(__file__).resolve().parent.parent / "docs" / "tutorial.md"
 
@@ -144,7 +144,7 @@ def test_it_computes_refuses_and_can_be_taken_away(beginner: Reader) -> None:
 def test_what_is_written_is_formatted_and_free_of_faults(
     tmp_path: Path, toolchain: str, library: Path | None, sources: set[str]
 ) -> None:
-    plan = Plan("my_npu", toolchain, library, "npu")
+    plan = NewPlugin("my_npu", toolchain, library, "npu")
     folder = tmp_path / "new"
     written = write(plan, folder)
     package = folder / "src/my_npu_conformance"
@@ -232,6 +232,6 @@ def test_other_bad_input_is_explained(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_every_toolchain_has_a_class_a_workflow_and_a_readme(tmp_path: Path) -> None:
     assert toolchains()
     for toolchain in toolchains():
-        files = rendered(Plan("mine", toolchain))
+        files = rendered(NewPlugin("mine", toolchain))
         assert {"pyproject.toml", "README.md", ".github/workflows/conformance.yml"} <= set(files)
         assert 'mine = "mine_conformance.backend:MineBackend"' in files["pyproject.toml"]

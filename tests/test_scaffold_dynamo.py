@@ -10,7 +10,7 @@ import pytest
 from conftest import Project
 from test_scaffold import Reader
 
-from conformance.scaffold.distribution import Plan, write
+from conformance.scaffold.distribution import NewPlugin, write
 
 TUTORIAL = Path(__file__).resolve().parent.parent / "docs" / "tutorial-dynamo.md"
 
@@ -27,7 +27,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
 def written(tmp_path: Path) -> Project:
     """A project in which a new backend is installed from its sources, and by nothing but its metadata."""
     project = Project(tmp_path)
-    write(Plan("mine", "dynamo"), tmp_path / "new")
+    write(NewPlugin("mine", "dynamo"), tmp_path / "new")
     (tmp_path / "new/src/mine_conformance").rename(project.site / "mine_conformance")
     values = {"torch_dynamo_backends": "compiler:compiler", "conformance_backends": "backend:MineBackend"}
     for group, value in values.items():

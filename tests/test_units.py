@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from conformance import Environment, Features, Tolerance, features
+from conformance.api.availability import Availability
 from conformance.api.errors import (
     ConformanceFailure,
     DeviceDied,
@@ -26,6 +27,7 @@ from conformance.contract import Level, shipped_clauses
 from conformance.discovery.describing import Candidate
 from conformance.discovery.selecting import _with_options
 from conformance.report._certification import certification
+from conformance.report.row_model import CellRow
 from conformance.standalone.reproducers._main import StepReport
 from conformance.standalone.reproducers._replay import Replay
 from conformance.toolchains import Source
@@ -132,9 +134,22 @@ def test_a_stack_does_not_say_again_what_the_exception_says() -> None:
     assert "two" not in found["stack"].replace('raise RuntimeError("one\\n  two:\\n")', "")
 
 
-def row(clause: str, level: str, verdict: str, host: str = "yes/yes", target: str | None = "yes/yes") -> dict[str, Any]:
-    """The columns of a cell that a certificate looks at."""
-    return {"clause": clause, "level": level, "verdict": verdict, "host": host, "target": target}
+def row(clause: str, level: str, verdict: str, host: str = "yes/yes", target: str | None = "yes/yes") -> CellRow:
+    """A cell, with the columns that a certificate looks at."""
+    return CellRow(
+        id=f"{clause}[a-full-{host}]",
+        clause=clause,
+        suite="a",
+        level=Level(level),
+        case="a",
+        runtime="full",
+        host=Availability(host),
+        target=None if target is None else Availability(target),
+        verdict=Verdict(verdict),
+        phase="",
+        message="",
+        seconds={},
+    )
 
 
 WHOLE = [row("a", "core", "PASS"), row("b", "mobile", "PASS"), row("b", "mobile", "PASS", "no/no", "no/no")]
@@ -164,13 +179,13 @@ WHOLE = [row("a", "core", "PASS"), row("b", "mobile", "PASS"), row("b", "mobile"
         ),
     ],
 )
-def test_a_level_is_what_the_cells_show(cells: list[dict[str, Any]], achieved: str | None, missing: str) -> None:
+def test_a_level_is_what_the_cells_show(cells: list[CellRow], achieved: str | None, missing: str) -> None:
     found = certification(cells, None, deselected=0)
-    assert found["level"] == "mobile"
-    assert found["achieved"] == achieved
-    assert missing in " ".join(found["missing"])
-    assert bool(found["missing"]) == (achieved != "mobile")
-    assert found["excused"] == (missing == "a: XFAIL in 1 of 2 cells")
+    assert found.level is Level.MOBILE
+    assert found.achieved == (Level(achieved) if achieved else None)
+    assert missing in " ".join(found.missing)
+    assert bool(found.missing) == (achieved != "mobile")
+    assert found.excused == (missing == "a: XFAIL in 1 of 2 cells")
 
 
 def test_levels_include_those_before_them() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.api.errors import HarnessError
+from conformance.api.verdicts import Verdict
 from conformance.certificate.statement import Certificate, Report, certify, load_report, subjects
 from conformance.contract import Level, contract_digest
 from conformance.devices import Limits, ZygotePool
@@ -131,6 +132,6 @@ def _answer(certificate: Certificate, report: Report) -> Answer:
     cells = tuple(
         f"{row['id']}: {row['verdict']}{' in ' + row['phase'] if row['phase'] else ''}: {row['message']}"
         for row in content["cells"]
-        if level.includes(Level(row["level"])) and row["verdict"] not in KEPT
+        if level.includes(Level(row["level"])) and Verdict(row["verdict"]) not in KEPT
     )
     return Answer((*_strangers(certificate, subjects(content["backend"])), *short.reasons), cells, tuple(remarks))

@@ -14,7 +14,9 @@ from conformance.discovery.describing import Description
 from conformance.report._build import assemble
 from conformance.report._certification import certification
 from conformance.report._json import ReportError
+from conformance.report._parts import read_part
 from conformance.report._store import rows_by_id
+from conformance.report.row_model import CellRow
 from conformance.run.plan import Cell, cells_of
 from conformance.toolchains import Source
 
@@ -61,9 +63,9 @@ def shortfall(report: Mapping[str, Any], level: Level) -> Shortfall:
     cells = report["cells"]
     lost = sum(row["verdict"] == Verdict.LOST.value for row in cells)
     reasons = [f"{lost} of {len(cells)} planned cells never came back"] if lost else []
-    told = certification(cells, level, report["plan"]["deselected"])
-    reasons += told["missing"]
-    if told["excused"]:
+    told = certification([read_part(CellRow, row) for row in cells], level, report["plan"]["deselected"])
+    reasons += told.missing
+    if told.excused:
         reasons.append("known failures (XFAIL) excuse a run, and never certify a backend")
     contract = report["harness"]["contract"]
     here = contract_digest(report["backend"]["toolchain"])

@@ -59,36 +59,45 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _operators(options: argparse.Namespace) -> int:
-    from conformance.report.compare.text import TerminalFace
+    import msgspec
+
+    from conformance.report._parts import read_part
+    from conformance.report.compare.text import TerminalLayout
     from conformance.report.operators import groups, headline, lines
+    from conformance.report.row_model import OperatorTable
 
     try:
-        table = read_report(options.report).get("operators")
+        report = read_report(options.report)
     except ReportError as error:
         return refuse(str(error))
-    if table is None:
+    if "operators" not in report:
         return refuse(
             f"{options.report} has no operator table: pytest --backend=NAME --conformance-operators=all adds it"
         )
-    face = TerminalFace(shutil.get_terminal_size().columns)
+    table = read_part(OperatorTable, report["operators"])
+    layout = TerminalLayout(shutil.get_terminal_size().columns)
     rows = [
-        row | {name: printable(row[name]) for name in ("operator", "dtype", "message")}
-        for row in table["rows"]
-        if options.outcome in (None, row["outcome"])
+        msgspec.structs.replace(
+            row, operator=printable(row.operator), dtype=printable(row.dtype), message=printable(row.message)
+        )
+        for row in table.rows
+        if options.outcome in (None, row.outcome.value)
     ]
-    print(face.heading(headline(table)))
+    print(layout.heading(headline(table)))
     headers, body = lines(rows)
     print(
         tabulate(body, headers, tablefmt="simple", disable_numparse=True) if body else f"No row is {options.outcome}."
     )
-    told = [f"{outcome} {operator}: {row['message']}" for outcome, operator, _, row in groups(rows, tuple(Outcome))]
-    print(face.points([text for text in told if not text.endswith(": ")]))
+    remarks = [
+        f"{each.outcome.value} {each.operator}: {each.message}" for each in groups(rows, tuple(Outcome)) if each.message
+    ]
+    print(layout.points(remarks))
     return 0
 
 
 def _compare(options: argparse.Namespace) -> int:
     from conformance.report.compare.html import comparison_html
-    from conformance.report.compare.text import MarkdownFace, TerminalFace, comparison_text, named
+    from conformance.report.compare.text import MarkdownLayout, TerminalLayout, comparison_text, named
 
     paths = [options.first, *options.others]
     try:
@@ -98,13 +107,14 @@ def _compare(options: argparse.Namespace) -> int:
     if options.format == "html":
         text, regressed = comparison_html(reports, every=options.all)
     else:
-        face = MarkdownFace() if options.format == "markdown" else TerminalFace(shutil.get_terminal_size().columns)
-        text, regressed = comparison_text(reports, face, every=options.all)
+        width = shutil.get_terminal_size().columns
+        layout = MarkdownLayout() if options.format == "markdown" else TerminalLayout(width)
+        text, regressed = comparison_text(reports, layout, every=options.all)
     return _put(text, options.output) or (1 if regressed else 0)
 
 
 def _put(text: str, output: Path | None) -> int:
-    """Write a face where it was asked for; the exit code."""
+    """Write a text where it was asked for; the exit code."""
     text = text if text.endswith("\n") else f"{text}\n"
     if output is None:
         print(text, end="")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.api.availability import Availability
-from conformance.api.clause import Clause, Control, Level, SpeaksOf, clause
+from conformance.api.clause import Clause, Control, Level, SpeaksOf, clause, clauses
 from conformance.contract.table import (
     CONTRACT_VERSION,
     clause_of,
@@ -24,6 +24,7 @@ __all__ = [
     "SpeaksOf",
     "clause",
     "clause_of",
+    "clauses",
     "contract_digest",
     "levels_of",
     "shipped_clauses",

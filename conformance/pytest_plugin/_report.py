@@ -16,11 +16,11 @@ from conformance.api.fingerprint import fingerprint
 from conformance.api.verdicts import Verdict
 from conformance.contract import Clause, clause_of, shipped_clauses
 from conformance.discovery.describing import Description
-from conformance.expectations import Expectations, ExpectationsFile, Plan
+from conformance.expectations import BackendRun, Expectations, ExpectationsFile
 from conformance.pytest_plugin import EXIT_HARNESS_ERROR, EXIT_INCOMPLETE
 from conformance.pytest_plugin._expectations import conclude
 from conformance.pytest_plugin._run import CELL
-from conformance.report import ReportError, ReportFolder, RunFacts, Shelf, build_report, printable
+from conformance.report import ReportError, ReportFolder, ReproducerFolder, RunFacts, build_report, printable
 from conformance.report._escape import legible
 from conformance.report.formats.terminal import summary_text
 from conformance.run.plan import Cell, cells_of
@@ -61,7 +61,7 @@ class Reporter:
         self._descriptions = {each.source.name: each for each in descriptions}
         self._folders = folders
         self._expectations = expectations
-        self._shelves = {name: Shelf(folder.path, reproducers) for name, folder in folders.items()}
+        self._reproducers = {name: ReproducerFolder(folder.path, reproducers) for name, folder in folders.items()}
         self._operators = tuple(operators)
         self._expectations_file = expectations_file
         #: Backend → the item's own name, ``suite::function[...]`` → cell; and those names that were selected to run.
@@ -134,7 +134,7 @@ class Reporter:
                 self._folders[name].open()
             except ReportError as error:
                 raise pytest.UsageError(str(error)) from error
-            self._shelves[name].clear()
+            self._reproducers[name].clear()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -153,7 +153,7 @@ class Reporter:
         if message is None:
             return
         try:
-            script = self._shelves[attached["backend"]].put(attached["row"], message)
+            script = self._reproducers[attached["backend"]].write(attached["row"], message)
         except ReportError as error:
             self._problem(str(error))
         else:
@@ -218,12 +218,12 @@ class Reporter:
             description = self._descriptions[name]
             cells = self._planned[name]
             chosen = [cell for own_name, cell in cells.items() if own_name in self._selected]
-            report = build_report(self._run, description, chosen, len(cells) - len(chosen), self._rows[name])
-            self._reports.append(report)
             try:
+                report = build_report(self._run, description, chosen, len(cells) - len(chosen), self._rows[name])
+                self._reports.append(report)
                 path = self._folders[name].finish(report)
                 self._lines.append(f"report: {path}")
-                self._lines += self._shelves[name].summary()
+                self._lines += self._reproducers[name].summary()
             except ReportError as error:
                 self._problems.append(str(error))
         _write_step_summary(self._reports, self._problems)
@@ -233,10 +233,10 @@ class Reporter:
         self._lines += ending.lines
         session.exitstatus = self._exit_code(int(session.exitstatus))
 
-    def _plans(self) -> list[Plan]:
+    def _plans(self) -> list[BackendRun]:
         """The run as expectations are held against it."""
         return [
-            Plan(name, [cell.as_row() for cell in cells.values()], self._rows[name])
+            BackendRun(name, [cell.as_row() for cell in cells.values()], self._rows[name])
             for name, cells in self._planned.items()
         ]
 

@@ -1,4 +1,4 @@
-"""The compatibility report: its schema, how it is built, kept and read, and its faces.
+"""The compatibility report: its schema, how it is built, kept and read, and the formats that it is shown in.
 
 Everything that a person sees of a report is derived from the one JSON document.
 """
@@ -9,14 +9,14 @@ from conformance._util.files import write_atomically
 from conformance.report._build import RunFacts, assemble, build_report
 from conformance.report._escape import printable
 from conformance.report._json import ReportError
-from conformance.report._shelf import Shelf
 from conformance.report._store import ReportFolder, read_report, report_schema, write_report
+from conformance.report.reproducer_folder import ReproducerFolder
 
 __all__ = [
     "ReportError",
     "ReportFolder",
+    "ReproducerFolder",
     "RunFacts",
-    "Shelf",
     "assemble",
     "build_report",
     "printable",

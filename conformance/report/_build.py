@@ -9,6 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from typing import Any
 
+import msgspec
+from msgspec import UNSET, UnsetType
+
 import conformance
 from conformance.api.verdicts import Verdict
 from conformance.contract import CONTRACT_VERSION, Clause, Level, contract_digest
@@ -16,7 +19,24 @@ from conformance.contract.score import remembered_score
 from conformance.discovery.describing import Description
 from conformance.operators.table import table_of
 from conformance.report._certification import certification
-from conformance.report._store import FORMAT
+from conformance.report._json import ReportError
+from conformance.report._parts import as_json, read_part, replaced
+from conformance.report.model import (
+    FORMAT,
+    Backend,
+    BehaviourTables,
+    Contract,
+    Features,
+    File,
+    Harness,
+    Plan,
+    Report,
+    Run,
+    SelfTest,
+    Summary,
+    Target,
+)
+from conformance.report.row_model import CellRow, ClauseRow, HostBehaviour, OperatorTable, TargetBehaviour
 from conformance.run.plan import Cell, digest_of_ids
 
 
@@ -34,79 +54,113 @@ class RunFacts:
     target: dict[str, str]
 
 
+@dataclasses.dataclass(frozen=True)
+class _Head:
+    """What a report says of a run that its rows do not."""
+
+    run: Run
+    harness: Harness
+    environment: dict[str, str]
+    target: Target | UnsetType
+    backend: Backend
+
+
 def build_report(
     run: RunFacts,
     description: Description,
     planned: Sequence[Cell],
     deselected: int,
-    rows: dict[str, dict[str, Any]],
+    rows: Mapping[str, dict[str, Any]],
 ) -> dict[str, Any]:
-    """The report of one backend. ``rows`` maps cell ids to what came back; a planned cell that is not there is LOST."""
+    """The report of one backend. ``rows`` maps cell ids to what came back; a planned cell that is not there is LOST.
+
+    Raises ReportError for a row that is none.
+    """
     found = [rows.get(cell.id) or _lost(cell) for cell in planned]
     operators = [each for row in found for each in row.get("operators", ())]
     cells = [{name: value for name, value in row.items() if name != "operators"} for row in found]
     clauses = {cell.clause.id: cell.clause for cell in planned}
-    return assemble(
-        {
-            "run": {
-                "id": run.id,
-                "started": run.started,
-                "seconds": round(run.seconds, 3),
-                "seed": run.seed,
-                "argv": list(run.argv),
-            },
-            "harness": {
-                "version": conformance.__version__,
-                "contract": {"version": CONTRACT_VERSION, "sha256": contract_digest(description.toolchain)},
-                "selftest": remembered_score(),
-            },
-            "environment": _environment(),
-            "target": run.target,
-            "backend": _backend(description),
-        },
-        [_clause(clause) for clause in clauses.values()],
-        cells,
-        deselected,
-        run.level,
-        operators,
+    contract = Contract(version=CONTRACT_VERSION, sha256=contract_digest(description.toolchain))
+    score = remembered_score()
+    head = _Head(
+        Run(
+            id=run.id,
+            started=run.started,
+            seconds=round(run.seconds, 3),
+            seed=run.seed,
+            argv=list(run.argv),
+            complete=True,
+        ),
+        Harness(
+            version=conformance.__version__, contract=contract, selftest=None if score is None else SelfTest(**score)
+        ),
+        _environment(),
+        read_part(Target, run.target),
+        _backend(description),
     )
+    stated = [_clause(clause) for clause in clauses.values()]
+    return as_json(_assembled(head, stated, _cell_rows(cells), deselected, run.level, operators))
 
 
 def assemble(
-    head: dict[str, Any],
-    clauses: Sequence[dict[str, Any]],
-    cells: Sequence[dict[str, Any]],
+    head: Mapping[str, Any],
+    clauses: Sequence[Mapping[str, Any]],
+    cells: Sequence[Mapping[str, Any]],
     deselected: int,
     wanted: Level | None,
     operators: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """A report from rows alone.
 
-    ``head`` has ``run`` (but for ``complete``), ``harness``, ``environment``, ``backend``, and ``target`` if it is
-    known, as a report has them.
-    Everything else of the report is worked out from the rows in ``cells``, from how many cells of the contract are
-    not among them, from the level that was asked for, and from the rows of the operator table, if there is one.
+    ``head`` has ``run``, ``harness``, ``environment``, ``backend``, and ``target`` if it is known, as a report has
+    them. Everything else of the report is worked out from the rows in ``cells`` (``run.complete``, for one), from how
+    many cells of the contract are not among them, from the level that was asked for, and from the rows of the operator
+    table, if there is one. Raises ReportError for a row that is none, and msgspec.ValidationError for such a head.
     """
-    complete = not any(row["verdict"] == Verdict.LOST.value for row in cells)
-    return {
-        "format": FORMAT,
-        "run": head["run"] | {"complete": complete},
-        "harness": head["harness"],
-        "environment": head["environment"],
-        **({"target": head["target"]} if "target" in head else {}),
-        "backend": head["backend"],
-        "plan": {
-            "cells": len(cells),
-            "deselected": deselected,
-            "sha256": digest_of_ids(row["id"] for row in cells),
-        },
-        "clauses": list(clauses),
-        "cells": list(cells),
-        "availability": _behaviour_tables(cells),
-        "summary": _summary(cells),
-        "certification": certification(cells, wanted, deselected),
-        **({"operators": table_of(operators)} if operators else {}),
-    }
+    known = _Head(
+        read_part(Run, {**head["run"], "complete": head["run"].get("complete", True)}),
+        read_part(Harness, head["harness"]),
+        head["environment"],
+        read_part(Target, head["target"]) if "target" in head else UNSET,
+        read_part(Backend, head["backend"]),
+    )
+    stated = [read_part(ClauseRow, clause) for clause in clauses]
+    return as_json(_assembled(known, stated, _cell_rows(cells), deselected, wanted, operators))
+
+
+def _assembled(
+    head: _Head,
+    clauses: list[ClauseRow],
+    cells: list[CellRow],
+    deselected: int,
+    wanted: Level | None,
+    operators: Sequence[Mapping[str, Any]],
+) -> Report:
+    return Report(
+        format=FORMAT,
+        run=replaced(head.run, complete=all(row.verdict is not Verdict.LOST for row in cells)),
+        harness=head.harness,
+        environment=head.environment,
+        target=head.target,
+        backend=head.backend,
+        plan=Plan(cells=len(cells), deselected=deselected, sha256=digest_of_ids(row.id for row in cells)),
+        clauses=clauses,
+        cells=cells,
+        availability=_behaviour_tables(cells),
+        summary=_summary(cells),
+        certification=certification(cells, wanted, deselected),
+        operators=read_part(OperatorTable, table_of(operators)) if operators else UNSET,
+    )
+
+
+def _cell_rows(rows: Iterable[Mapping[str, Any]]) -> list[CellRow]:
+    found = []
+    for place, row in enumerate(rows):
+        try:
+            found.append(read_part(CellRow, row))
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:
+            raise ReportError(f"a row is none of a torch-conformance report: at cells/{place}: {error}") from error
+    return found
 
 
 def _lost(cell: Cell) -> dict[str, Any]:
@@ -128,62 +182,57 @@ def _environment() -> dict[str, str]:
     }
 
 
-def _backend(description: Description) -> dict[str, Any]:
-    return {
-        "name": description.name,
-        "toolchain": description.toolchain,
-        "entry_point": description.source.found_as,
-        "distribution": description.source.distribution,
-        "version": description.source.version,
-        "distribution_hash": description.distribution_hash,
-        "options": description.options,
-        "files": list(description.files),
-        "features": {"missing": dict(sorted(description.missing_features.items()))},
-        "tolerances": {name: list(pair) for name, pair in description.tolerances.items()},
-        "states": {name: state is not None for name, state in description.states.items()},
-    }
+def _backend(description: Description) -> Backend:
+    return Backend(
+        name=description.name,
+        toolchain=description.toolchain,
+        entry_point=description.source.found_as,
+        distribution=description.source.distribution,
+        version=description.source.version,
+        distribution_hash=description.distribution_hash,
+        options=description.options,
+        files=[File(name=each["name"], sha256=each["sha256"]) for each in description.files],
+        features=Features(missing=dict(sorted(description.missing_features.items()))),
+        tolerances={name: list(pair) for name, pair in description.tolerances.items()},
+        states={name: state is not None for name, state in description.states.items()},
+    )
 
 
-def _clause(clause: Clause) -> dict[str, str]:
-    return {
-        "id": clause.id,
-        "suite": clause.suite,
-        "level": clause.level.value,
-        "statement": clause.statement,
-        "source": clause.source,
-    }
+def _clause(clause: Clause) -> ClauseRow:
+    return ClauseRow(
+        id=clause.id, suite=clause.suite, level=clause.level, statement=clause.statement, source=clause.source
+    )
 
 
-def _behaviour_tables(cells: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+def _behaviour_tables(cells: Iterable[CellRow]) -> BehaviourTables:
     host, target = [], []
     for row in cells:
-        if "behaviour" in row:
-            entry = {
-                "cell": row["id"],
-                "host": row["host"],
-                "runtime": row["runtime"],
-                "verdict": row["verdict"],
-                **row["behaviour"],
+        if row.behaviour:
+            seen: dict[str, Any] = {
+                "cell": row.id,
+                "host": row.host,
+                "runtime": row.runtime,
+                "verdict": row.verdict,
+                "expected": row.behaviour.expected,
+                "observed": row.behaviour.observed,
             }
-            if row["target"] is None:
-                host.append(entry)
+            if row.target is None:
+                host.append(HostBehaviour(**seen))
             else:
-                target.append(entry | {"target": row["target"]})
-    return {"host": host, "target": target}
+                target.append(TargetBehaviour(**seen, target=row.target))
+    return BehaviourTables(host=host, target=target)
 
 
-def _summary(cells: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    def count(column: str) -> dict[str, dict[str, int]]:
-        found: dict[str, Counter[str]] = {}
+def _summary(cells: Sequence[CellRow]) -> Summary:
+    def count(column: str) -> dict[str, dict[Verdict, int]]:
+        found: dict[str, Counter[Verdict]] = {}
         for row in cells:
-            found.setdefault(row[column], Counter())[row["verdict"]] += 1
+            found.setdefault(getattr(row, column), Counter())[row.verdict] += 1
         return {name: in_order(verdicts) for name, verdicts in found.items()}
 
-    def in_order(found: Counter[str]) -> dict[str, int]:
-        return {verdict.value: found[verdict.value] for verdict in Verdict if found[verdict.value]}
+    def in_order(found: Counter[Verdict]) -> dict[Verdict, int]:
+        return {verdict: found[verdict] for verdict in Verdict if found[verdict]}
 
-    return {
-        "verdicts": in_order(Counter(row["verdict"] for row in cells)),
-        "suites": count("suite"),
-        "clauses": count("clause"),
-    }
+    return Summary(
+        verdicts=in_order(Counter(row.verdict for row in cells)), suites=count("suite"), clauses=count("clause")
+    )

@@ -12,23 +12,24 @@ from pathlib import Path
 from typing import IO, Any
 
 import jsonschema
+import msgspec
 
 from conformance._util.files import write_atomically
 from conformance.report._json import ReportError, parse, read_bytes
-
-FORMAT = "torch-conformance-report/1"
+from conformance.report._parts import read_part
+from conformance.report.model import FORMAT, Report
 
 
 @functools.cache
 def report_schema() -> dict[str, Any]:
-    """The JSON Schema of ``torch-conformance-report/1``."""
+    """The JSON Schema of ``torch-conformance-report/1``, which is generated from :mod:`conformance.report.model`."""
     text = resources.files("conformance.report").joinpath("schema.json").read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
     return schema
 
 
-def validate(report: Any, where: str) -> None:
-    """Raise ReportError, with the first fault and its place, unless ``report`` is one."""
+def validate(report: Any, where: str) -> Report:
+    """The report that a document is. Raises ReportError, with the first fault and its place, where it is none."""
     if not isinstance(report, dict):
         raise ReportError(f"{where} is not a torch-conformance report: at the top level: {type(report).__name__} found")
     found = report.get("format")
@@ -45,6 +46,14 @@ def validate(report: Any, where: str) -> None:
             f"{where} contradicts itself: {report['plan']['cells']} cells planned, {len(report['cells'])} present, "
             f"{counted} counted"
         )
+    try:
+        return read_part(Report, report)
+    except msgspec.ValidationError as error:  # 1e30 for an integer: JSON Schema takes it for one
+        raise ReportError(f"{where} is not a torch-conformance report: {error}") from error
+    except UnicodeEncodeError as error:
+        raise ReportError(
+            f"{where} is not a torch-conformance report: a field's name is no Unicode: {error}"
+        ) from error
 
 
 def read_report(path: Path) -> dict[str, Any]:
@@ -113,7 +122,7 @@ class ReportFolder:
             self._cells.flush()
 
     def finish(self, report: dict[str, Any]) -> Path:
-        """Validate and write the report and its faces; the path of its file."""
+        """Validate and write the report in every format; the path of its file."""
         from conformance.report.formats import formats
 
         if self._cells is not None:

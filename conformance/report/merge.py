@@ -11,9 +11,12 @@ from conformance.api.verdicts import Verdict
 from conformance.contract import Level
 from conformance.report._build import assemble
 from conformance.report._json import ReportError
+from conformance.report._parts import as_json, read_part
 from conformance.report._store import rows_by_id
 from conformance.report.compare.changes import circumstances
+from conformance.report.model import Report
 from conformance.report.operators import joined
+from conformance.report.row_model import OperatorTable
 
 #: What may differ between the machines of one run.
 _MACHINES_OWN = ("platform", "python")
@@ -31,7 +34,7 @@ def merge(shards: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
     """
     name, first = shards[0]
     for other_name, other in shards[1:]:
-        for what, one, two in circumstances(first, other):
+        for what, one, two in circumstances(read_part(Report, first), read_part(Report, other)):
             if what not in _MACHINES_OWN:
                 raise ReportError(
                     f"{other_name} does not belong with {name}: it differs in the {what}: {two}, not {one}"
@@ -88,12 +91,13 @@ def _cells(shards: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, dict[str, 
     return cells
 
 
-def _operators(reports: Sequence[dict[str, Any]]) -> list[Mapping[str, Any]]:
-    rows, contradiction = joined([report["operators"] for report in reports if "operators" in report])
+def _operators(reports: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    tables = [read_part(OperatorTable, report["operators"]) for report in reports if "operators" in report]
+    rows, contradiction = joined(tables)
     if contradiction is not None:
         operator, dtype, one, two = contradiction
         raise ReportError(f"the shards contradict each other: the operator {operator} in {dtype} is {one} and {two}")
-    return rows
+    return [as_json(row) for row in rows]
 
 
 def _run(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:

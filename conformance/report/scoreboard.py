@@ -11,13 +11,15 @@ from pathlib import Path
 
 from conformance.api.verdicts import Verdict
 from conformance.contract import Level
-from conformance.report import _rows
 from conformance.report._escape import escape_markdown
 from conformance.report._json import ReportError
-from conformance.report._page import render
+from conformance.report._parts import read_part
 from conformance.report._store import read_report
 from conformance.report.formats import formats
 from conformance.report.formats.markdown import markdown_table
+from conformance.report.model import Report
+from conformance.report.templating import render
+from conformance.report.view import incomplete_line
 
 REPORT = "report.json"
 _PAGE = formats()["html"].file
@@ -116,35 +118,34 @@ def _entry(path: Path, beside: Path) -> Entry:
     page = path.parent / _PAGE
     address = urllib.parse.quote(os.path.relpath(page, beside)) if page.is_file() else ""
     try:
-        report = read_report(path)
+        report = read_part(Report, read_report(path))
     except ReportError as error:
         return Entry(folder, address, problem=str(error))
-    certification, deselected = report["certification"], report["plan"]["deselected"]
-    reached = certification["achieved"]
-    remarks = [_rows.incomplete_line(report), f"{deselected} cells were not selected." if deselected else ""]
-    score = report["harness"].get("selftest")
-    counted = report["summary"]["verdicts"]
+    achieved, deselected = report.certification.achieved, report.plan.deselected
+    remarks = [incomplete_line(report), f"{deselected} cells were not selected." if deselected else ""]
+    score = report.harness.selftest
+    counted = report.summary.verdicts
     return Entry(
         folder,
         address,
-        toolchain=report["backend"]["toolchain"],
-        backend=report["backend"]["name"],
-        rank=[None, *(level.value for level in Level)].index(reached),
-        level=reached or "none",
+        toolchain=report.backend.toolchain,
+        backend=report.backend.name,
+        rank=[None, *Level].index(achieved),
+        level=achieved.value if achieved else "none",
         remarks=" ".join(filter(None, remarks)),
         all=_share(counted),
-        verdicts=", ".join(f"{counted[each.value]} {each.value}" for each in Verdict if counted.get(each.value)),
-        suites={suite: _share(counts) for suite, counts in report["summary"]["suites"].items()},
-        torch=report["environment"].get("torch", "unknown"),
-        seed=str(report["run"]["seed"]),
-        started=report["run"]["started"][:10],
-        selftest=f"{score['caught']} of {score['saboteurs']}" if score else "not run",
+        verdicts=", ".join(f"{counted[each]} {each.value}" for each in Verdict if counted.get(each)),
+        suites={suite: _share(counts) for suite, counts in report.summary.suites.items()},
+        torch=report.environment.get("torch", "unknown"),
+        seed=str(report.run.seed),
+        started=report.run.started[:10],
+        selftest=f"{score.caught} of {score.saboteurs}" if score else "not run",
     )
 
 
-def _share(counts: Mapping[str, int]) -> Share:
-    failing = sum(count for name, count in counts.items() if Verdict(name).fails)
-    return Share(counts.get(Verdict.PASS.value, 0), failing, sum(counts.values()))
+def _share(counts: Mapping[Verdict, int]) -> Share:
+    failing = sum(count for verdict, count in counts.items() if verdict.fails)
+    return Share(counts.get(Verdict.PASS, 0), failing, sum(counts.values()))
 
 
 def scoreboard_html(scoreboard: Scoreboard) -> str:
@@ -168,5 +169,5 @@ def _section(board: Board) -> str:
 
 def _line(entry: Entry, suites: Sequence[str]) -> list[str]:
     shares = (str(entry.suites.get(suite, "")) for suite in suites)
-    told = (entry.torch, entry.seed, entry.started, entry.selftest)
-    return [entry.title, f"{entry.level} {entry.remarks}".strip(), str(entry.all), entry.verdicts, *shares, *told]
+    rest = (entry.torch, entry.seed, entry.started, entry.selftest)
+    return [entry.title, f"{entry.level} {entry.remarks}".strip(), str(entry.all), entry.verdicts, *shares, *rest]

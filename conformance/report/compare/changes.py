@@ -6,18 +6,21 @@ import dataclasses
 import enum
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from conformance.api.fingerprint import normalised
 from conformance.api.verdicts import Verdict
-from conformance.report._rows import is_about_an_operator
+from conformance.report._parts import as_json
+from conformance.report.model import Report
+from conformance.report.row_model import CellRow
+from conformance.report.view import is_about_an_operator
 
-Rows = Mapping[str, Mapping[str, Any]]
+#: Cell id → row.
+Rows = Mapping[str, CellRow]
 
 #: What counts as passed: an unexpected pass fails a run, and is the opposite of a regression.
 _PASSES = (Verdict.PASS, Verdict.XPASS)
 _HOLDS = (*_PASSES, Verdict.UNSUPPORTED, Verdict.NOT_APPLICABLE, Verdict.NOT_EXERCISED, Verdict.XFAIL)
-#: A digest is told by its beginning.
+#: A digest is shown by its beginning.
 _DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")
 
 
@@ -41,9 +44,9 @@ class Ending:
     message: str
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Ending:
+    def of(cls, row: CellRow) -> Ending:
         """The ending that a row of a report tells."""
-        return cls(Verdict(row["verdict"]), row["phase"], row["message"])
+        return cls(row.verdict, row.phase, row.message)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,64 +120,68 @@ def behaviours(reports: Sequence[Rows], *, every: bool = False) -> tuple[Behavio
     for cell in dict.fromkeys(cell for rows in reports for cell in rows):
         present = [rows[cell] for rows in reports if cell in rows]
         seen = tuple(_seen(rows.get(cell)) for rows in reports)
-        if any("behaviour" in row for row in present) and (every or len(set(seen)) > 1):
+        if any(row.behaviour for row in present) and (every or len(set(seen)) > 1):
             row = present[0]
-            found.append(Behaviour(row["clause"], row["case"], row["host"], row["target"], row["runtime"], seen))
+            target = row.target.value if row.target else None
+            found.append(Behaviour(row.clause, row.case, row.host.value, target, row.runtime, seen))
     return tuple(found)
 
 
-def _seen(row: Mapping[str, Any] | None) -> str | None:
+def _seen(row: CellRow | None) -> str | None:
     if row is None:
         return None
-    if "behaviour" not in row:
-        return str(row["verdict"])
-    return ", ".join(f"{step} {result}" for step, result in sorted(row["behaviour"]["observed"].items()))
+    if not row.behaviour:
+        return row.verdict.value
+    return ", ".join(f"{step} {result}" for step, result in sorted(row.behaviour.observed.items()))
+
+
+def _target(report: Report) -> dict[str, str]:
+    """What a report says of the target, which may be the installation that the host is in."""
+    return as_json(report.target) if report.target else {}
 
 
 #: What two reports must share for a change of verdict to say something of the backend alone.
-_CIRCUMSTANCES: dict[str, Callable[[Mapping[str, Any]], object]] = {
-    "backend": lambda report: report["backend"]["name"],
+_CIRCUMSTANCES: dict[str, Callable[[Report], object]] = {
+    "backend": lambda report: report.backend.name,
     "distribution of the backend": lambda report: " ".join(
-        filter(None, (report["backend"]["distribution"], report["backend"]["version"]))
+        filter(None, (report.backend.distribution, report.backend.version))
     ),
-    "files of the backend": lambda report: sorted(
-        f"{file['name']} {file['sha256']}" for file in report["backend"]["files"]
-    ),
-    "toolchain": lambda report: report["backend"]["toolchain"],
-    "features declared missing": lambda report: sorted(report["backend"]["features"]["missing"]),
-    "tolerances": lambda report: report["backend"]["tolerances"],
+    "files of the backend": lambda report: sorted(f"{file.name} {file.sha256}" for file in report.backend.files),
+    "toolchain": lambda report: report.backend.toolchain,
+    "features declared missing": lambda report: sorted(report.backend.features.missing),
+    "tolerances": lambda report: report.backend.tolerances,
     "states of availability that can be reached": lambda report: sorted(
-        name for name, reached in report["backend"]["states"].items() if reached
+        name for name, reached in report.backend.states.items() if reached
     ),
-    "seed": lambda report: report["run"]["seed"],
-    "version of the contract": lambda report: report["harness"]["contract"]["version"],
-    "digest of the contract": lambda report: report["harness"]["contract"]["sha256"],
-    "version of the harness": lambda report: report["harness"]["version"],
-    "version of torch": lambda report: report["environment"].get("torch"),
-    "target": lambda report: report.get("target", {}).get("spec", "local"),
-    "torch of the target": lambda report: report.get("target", {}).get("torch", report["environment"].get("torch")),
-    "platform": lambda report: report["environment"].get("platform"),
-    "python": lambda report: report["environment"].get("python"),
+    "seed": lambda report: report.run.seed,
+    "version of the contract": lambda report: report.harness.contract.version,
+    "digest of the contract": lambda report: report.harness.contract.sha256,
+    "version of the harness": lambda report: report.harness.version,
+    "version of torch": lambda report: report.environment.get("torch"),
+    "target": lambda report: _target(report).get("spec", "local"),
+    "torch of the target": lambda report: _target(report).get("torch", report.environment.get("torch")),
+    "platform": lambda report: report.environment.get("platform"),
+    "python": lambda report: report.environment.get("python"),
 }
 
 
-def circumstances(first: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
+def circumstances(first: Report, other: Report) -> tuple[tuple[str, str, str], ...]:
     """What differs about two runs as a whole: its name, and what it was in each."""
     pairs = ((name, read(first), read(other)) for name, read in _CIRCUMSTANCES.items())
-    return tuple((name, _told(one), _told(two)) for name, one, two in pairs if one != two)
+    return tuple((name, _text_of(one), _text_of(two)) for name, one, two in pairs if one != two)
 
 
-def _told(value: object) -> str:
+def _text_of(value: object) -> str:
     text = ", ".join(value) if isinstance(value, list) else str(value)
     return _DIGEST.sub(r"\1", text) if value not in (None, "", [], {}) else "none"
 
 
-def shortfalls(report: Mapping[str, Any]) -> tuple[str, ...]:
+def shortfalls(report: Report) -> tuple[str, ...]:
     """In a few words each, what keeps a report from speaking for the whole contract."""
     found = []
-    lost = sum(row["verdict"] == Verdict.LOST.value for row in report["cells"])
-    if lost or not report["run"]["complete"]:
-        found.append(f"incomplete: {lost} of {len(report['cells'])} planned cells never came back")
-    if report["plan"]["deselected"]:
-        found.append(f"{report['plan']['deselected']} cells of the contract were not selected")
+    lost = sum(row.verdict is Verdict.LOST for row in report.cells)
+    if lost or not report.run.complete:
+        found.append(f"incomplete: {lost} of {len(report.cells)} planned cells never came back")
+    if report.plan.deselected:
+        found.append(f"{report.plan.deselected} cells of the contract were not selected")
     return tuple(found)

@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.report._page import render
 from conformance.report.compare.changes import (
     Behaviour,
     CellChange,
@@ -17,6 +16,7 @@ from conformance.report.compare.changes import (
     shortfalls,
 )
 from conformance.report.compare.text import Named, tally, what_differs
+from conformance.report.templating import render
 
 #: The class that colours a change; its name is always written beside.
 _TONES = {

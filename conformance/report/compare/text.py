@@ -14,6 +14,7 @@ from tabulate import tabulate
 
 from conformance.report import operators
 from conformance.report._escape import escape_markdown, printable
+from conformance.report._parts import read_part
 from conformance.report._store import rows_by_id
 from conformance.report.compare.changes import (
     Behaviour,
@@ -26,6 +27,7 @@ from conformance.report.compare.changes import (
     circumstances,
     shortfalls,
 )
+from conformance.report.model import Report
 
 #: A column is not made narrower than this.
 _NARROWEST = 8
@@ -40,18 +42,23 @@ class Named:
 
     letter: str
     file: str
-    report: dict[str, Any]
+    report: Report
     rows: Rows
 
 
 def named(paths: Sequence[Path], reports: Sequence[dict[str, Any]]) -> list[Named]:
     """Reports with the letters A, B, C, ... Raises ReportError for one with a cell that stands there twice."""
     letters = [*string.ascii_uppercase, *(str(number) for number in range(27, len(reports) + 1))]
-    triples = zip(letters, paths, reports, strict=False)
-    return [Named(letter, str(path), report, rows_by_id(report, path.name)) for letter, path, report in triples]
+    return [_named(*each) for each in zip(letters, paths, reports, strict=False)]
 
 
-class _Face(Protocol):
+def _named(letter: str, path: Path, document: dict[str, Any]) -> Named:
+    rows_by_id(document, path.name)  # raises ReportError for a cell that stands there twice
+    report = read_part(Report, document)
+    return Named(letter, str(path), report, {row.id: row for row in report.cells})
+
+
+class _Layout(Protocol):
     def heading(self, text: str) -> str: ...
 
     def points(self, texts: Sequence[str]) -> str: ...
@@ -59,7 +66,7 @@ class _Face(Protocol):
     def table(self, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str: ...
 
 
-class TerminalFace:
+class TerminalLayout:
     """Text within ``width`` columns."""
 
     def __init__(self, width: int) -> None:
@@ -93,7 +100,7 @@ def _wrapped(text: str, width: int) -> str:
     return "\n".join(textwrap.wrap(text, max(1, width)))
 
 
-class MarkdownFace:
+class MarkdownLayout:
     """GitHub's Markdown, to paste into an issue or a pull request."""
 
     def heading(self, text: str) -> str:
@@ -110,65 +117,65 @@ class MarkdownFace:
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def comparison_text(reports: Sequence[Named], face: _Face, *, every: bool = False) -> tuple[str, bool]:
+def comparison_text(reports: Sequence[Named], layout: _Layout, *, every: bool = False) -> tuple[str, bool]:
     """The whole comparison of the first report with each other one, and whether any cell regressed.
 
     ``every``: also the rows of the behaviour tables that do not differ.
     """
     first, *others = reports
-    parts = [face.heading("Reports"), face.points([_headline(each) for each in reports])]
+    parts = [layout.heading("Reports"), layout.points([_headline(each) for each in reports])]
     reservations = [f"{each.letter}: {text}" for each in reports for text in shortfalls(each.report)]
     if reservations:
-        parts += [face.heading("Not the whole contract"), face.points(reservations)]
+        parts += [layout.heading("Not the whole contract"), layout.points(reservations)]
     regressed = False
     for other in others:
         found = changes(first.rows, other.rows)
         regressed |= any(each.change is Change.REGRESSED for each in found)
-        parts += _pair(first, other, found, face)
+        parts += _pair(first, other, found, layout)
     parts += _behaviours(
-        [each.letter for each in reports], behaviours([each.rows for each in reports], every=every), face
+        [each.letter for each in reports], behaviours([each.rows for each in reports], every=every), layout
     )
     return "\n\n".join(parts), regressed
 
 
 def _headline(each: Named) -> str:
-    backend, run = each.report["backend"], each.report["run"]
-    version = f" {backend['version']}" if backend["version"] else ""
-    level = each.report["certification"]["achieved"] or "none"
-    return f"{each.letter}: {each.file}: {backend['name']}{version}, {run['started']}, level reached: {level}"
+    backend, achieved = each.report.backend, each.report.certification.achieved
+    version = f" {backend.version}" if backend.version else ""
+    level = achieved.value if achieved else "none"
+    return f"{each.letter}: {each.file}: {backend.name}{version}, {each.report.run.started}, level reached: {level}"
 
 
-def _pair(first: Named, other: Named, found: Sequence[CellChange], face: _Face) -> Iterator[str]:
+def _pair(first: Named, other: Named, found: Sequence[CellChange], layout: _Layout) -> Iterator[str]:
     pair = f"{first.letter} to {other.letter}"
     differences = circumstances(first.report, other.report)
     if differences:
-        yield face.heading(f"{pair}: {what_differs(first, other)}")
-        yield face.table(["what", first.letter, other.letter], differences)
-    yield face.heading(f"{pair}: {tally(first, other, found)}")
+        yield layout.heading(f"{pair}: {what_differs(first, other)}")
+        yield layout.table(["what", first.letter, other.letter], differences)
+    yield layout.heading(f"{pair}: {tally(first, other, found)}")
     for change in Change:
         rows = [
             (each.cell, ending_text(each.before), ending_text(each.after)) for each in found if each.change is change
         ]
         if rows:
-            yield face.table([f"{change.value} ({len(rows)})", first.letter, other.letter], rows)
-    if sentences := operators.changes(first.report.get("operators"), other.report.get("operators")):
-        yield face.heading(f"{pair}: operators")
-        yield face.points(sentences)
+            yield layout.table([f"{change.value} ({len(rows)})", first.letter, other.letter], rows)
+    if sentences := operators.changes(first.report.operators or None, other.report.operators or None):
+        yield layout.heading(f"{pair}: operators")
+        yield layout.points(sentences)
 
 
 def what_differs(first: Named, other: Named) -> str:
     """What a difference of circumstances is one of."""
-    same = first.report["backend"]["name"] == other.report["backend"]["name"]
+    same = first.report.backend.name == other.report.backend.name
     return "the runs differ" if same else "two different backends"
 
 
 def tally(first: Named, other: Named, found: Sequence[CellChange]) -> str:
     """How many cells changed in which way; regressions are named even if there are none."""
     counts = Counter(each.change for each in found)
-    told = [f"{counts[change]} {change.value}" for change in Change if counts[change] or change is Change.REGRESSED]
+    parts = [f"{counts[change]} {change.value}" for change in Change if counts[change] or change is Change.REGRESSED]
     changed = sum(each.before is not None and each.after is not None for each in found)
     unchanged = len(first.rows.keys() & other.rows.keys()) - changed
-    return f"{', '.join(told)}, {unchanged} unchanged"
+    return f"{', '.join(parts)}, {unchanged} unchanged"
 
 
 def ending_text(ending: Ending | None) -> str:
@@ -179,12 +186,12 @@ def ending_text(ending: Ending | None) -> str:
     return f"{ending.verdict.value}{phase}" + (f": {ending.message}" if ending.message else "")
 
 
-def _behaviours(letters: Sequence[str], rows: Sequence[Behaviour], face: _Face) -> Iterator[str]:
+def _behaviours(letters: Sequence[str], rows: Sequence[Behaviour], layout: _Layout) -> Iterator[str]:
     for clause, case in dict.fromkeys((row.clause, row.case) for row in rows):
         body = [
             [row.host, row.target or "-", row.runtime, *("-" if seen is None else seen for seen in row.seen)]
             for row in rows
             if (row.clause, row.case) == (clause, case)
         ]
-        yield face.heading(f"Behaviour observed: {clause}, {case} (compile/execute)")
-        yield face.table(["host", "target", "runtime", *letters], body)
+        yield layout.heading(f"Behaviour observed: {clause}, {case} (compile/execute)")
+        yield layout.table(["host", "target", "runtime", *letters], body)

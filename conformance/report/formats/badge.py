@@ -6,8 +6,9 @@ import dataclasses
 import json
 from typing import Any
 
-from conformance.report import _rows
-from conformance.report._page import render
+from conformance.report.model import Report
+from conformance.report.templating import render
+from conformance.report.view import view_of
 
 LABEL = "PyTorch conformance"
 
@@ -33,20 +34,20 @@ def badge_of(report: dict[str, Any]) -> Badge:
     "incomplete": cells were lost or not selected, so that it says nothing of the whole; else the level that was
     reached, and how many cells fail at all.
     """
-    achieved, failing = report["certification"]["achieved"], len(_rows.failing(report))
-    title = (
-        f"{report['backend']['name']}: {_rows.level_line(report)} {failing} of {report['plan']['cells']} cells fail."
-    )
+    view = view_of(report)
+    facts, failing = view.report, len(view.failing)
+    achieved = facts.certification.achieved
+    title = f"{facts.backend.name}: {view.level} {failing} of {facts.plan.cells} cells fail."
     failures = [f"{failing} failing"] if failing else []
-    if not report["run"]["complete"] or (report["plan"]["deselected"] and not failing):
-        return Badge("incomplete", _AMBER, f"{title} {_rows.incomplete_line(report) or _not_selected(report)}")
+    if not facts.run.complete or (facts.plan.deselected and not failing):
+        return Badge("incomplete", _AMBER, f"{title} {view.incomplete or _not_selected(facts)}")
     if achieved:
-        return Badge(", ".join([achieved, *failures]), _AMBER if failing else _GREEN, title)
+        return Badge(", ".join([achieved.value, *failures]), _AMBER if failing else _GREEN, title)
     return Badge(failures[0] if failing else "no level", _RED if failing else _AMBER, title)
 
 
-def _not_selected(report: dict[str, Any]) -> str:
-    return f"{report['plan']['deselected']} cells of the contract were not selected."
+def _not_selected(report: Report) -> str:
+    return f"{report.plan.deselected} cells of the contract were not selected."
 
 
 def badge_svg(report: dict[str, Any]) -> str:

@@ -7,12 +7,15 @@ import json
 import math
 import uuid
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from conformance.api.verdicts import Verdict
-from conformance.report._details import attempts_of, number, plain, reproducer_of
 from conformance.report._escape import legible
-from conformance.report._rows import Row
+from conformance.report._parts import as_json, read_part
+from conformance.report.cell_details import number, plain, script_of
+from conformance.report.model import Report
+from conformance.report.row_model import Attempt, CellRow
 
 SPEC_VERSION = "0.0.0"
 #: What is ours in a CTRF document stands under this key of an ``extra``.
@@ -35,24 +38,24 @@ _EXTRAS = ("notes", "behaviour", "margin", "expectation", "reproducer")
 
 def ctrf(report: dict[str, Any]) -> str:
     """The CTRF document of a report that ``read_report`` has validated, as compact JSON."""
-    return json.dumps(_legible(document(report)), ensure_ascii=False, separators=(",", ":")) + "\n"
+    return json.dumps(_legible(document(read_part(Report, report))), ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
-def document(report: dict[str, Any]) -> dict[str, Any]:
+def document(report: Report) -> dict[str, Any]:
     """The CTRF document as an object. Each cell is a test, and stands under its clause and suite."""
-    run, harness = report["run"], report["harness"]
+    run, version = report.run, report.harness.version
     found = {
         "reportFormat": "CTRF",
         "specVersion": SPEC_VERSION,
         "reportId": str(
-            uuid.uuid5(uuid.NAMESPACE_URL, legible(f"urn:torch-conformance:{run['id']}:{report['backend']['name']}"))
+            uuid.uuid5(uuid.NAMESPACE_URL, legible(f"urn:torch-conformance:{run.id}:{report.backend.name}"))
         ),
-        **({"runId": run["id"]} if run["id"] else {}),
-        "generatedBy": f"torch-conformance {harness['version']}",
+        **({"runId": run.id} if run.id else {}),
+        "generatedBy": f"torch-conformance {version}",
         "results": {
-            "tool": {"name": "torch-conformance", "version": harness["version"]},
+            "tool": {"name": "torch-conformance", "version": version},
             "summary": _summary(report),
-            "tests": [_test(row) for row in report["cells"]],
+            "tests": [_test(row) for row in report.cells],
             "environment": _environment(report),
         },
     }
@@ -60,114 +63,112 @@ def document(report: dict[str, Any]) -> dict[str, Any]:
     return found | ({"timestamp": started.isoformat()} if started else {})
 
 
-def _summary(report: Row) -> dict[str, Any]:
-    statuses = Counter(_status(row["verdict"]) for row in report["cells"])
+def _summary(report: Report) -> dict[str, Any]:
+    statuses = Counter(_status(row.verdict) for row in report.cells)
     began = _started(report)
     start = round(began.timestamp() * 1000) if began else 0
-    duration = _milliseconds(report["run"]["seconds"])
+    duration = _milliseconds(report.run.seconds)
     return {
-        "tests": report["plan"]["cells"],
+        "tests": report.plan.cells,
         **{status: statuses[status] for status in _STATUSES},
-        "flaky": report["summary"]["verdicts"].get(Verdict.FLAKY.value, 0),
-        "suites": len(report["summary"]["suites"]),
+        "flaky": report.summary.verdicts.get(Verdict.FLAKY, 0),
+        "suites": len(report.summary.suites),
         "start": start,
         "stop": start + duration,
         "duration": duration,
         "extra": {
             EXTRA: {
-                "verdicts": report["summary"]["verdicts"],
-                "certification": report["certification"],
-                "complete": report["run"]["complete"],
-                "deselected": report["plan"]["deselected"],
+                "verdicts": {verdict.value: count for verdict, count in report.summary.verdicts.items()},
+                "certification": as_json(report.certification),
+                "complete": report.run.complete,
+                "deselected": report.plan.deselected,
             }
         },
     }
 
 
-def _started(report: Row) -> datetime.datetime | None:
+def _started(report: Report) -> datetime.datetime | None:
     """When the run began, as far as what a report says of it is a time."""
     try:
-        told = datetime.datetime.fromisoformat(report["run"]["started"])
-        return told.astimezone(datetime.UTC) if told.tzinfo else told.replace(tzinfo=datetime.UTC)
+        started = datetime.datetime.fromisoformat(report.run.started)
+        return started.astimezone(datetime.UTC) if started.tzinfo else started.replace(tzinfo=datetime.UTC)
     except (ValueError, OverflowError):
         return None
 
 
-def _environment(report: Row) -> dict[str, Any]:
-    backend, environment, certification = report["backend"], report["environment"], report["certification"]
+def _environment(report: Report) -> dict[str, Any]:
+    backend, environment, certification = report.backend, report.environment, report.certification
     return {
-        "reportName": f"Conformance of {backend['name']}",
-        "appName": backend["name"],
-        **({"appVersion": backend["version"]} if backend["version"] else {}),
+        "reportName": f"Conformance of {backend.name}",
+        "appName": backend.name,
+        **({"appVersion": backend.version} if backend.version else {}),
         **({"osPlatform": environment["platform"]} if "platform" in environment else {}),
-        "healthy": report["run"]["complete"] and (certification["excused"] or not certification["missing"]),
+        "healthy": report.run.complete and (certification.excused or not certification.missing),
         "extra": {
             EXTRA: {
-                "toolchain": backend["toolchain"],
-                "distribution": backend["distribution"],
-                "files": backend["files"],
+                "toolchain": backend.toolchain,
+                "distribution": backend.distribution,
+                "files": [as_json(each) for each in backend.files],
                 "environment": environment,
-                "seed": report["run"]["seed"],
-                "contract": report["harness"]["contract"],
-                "selftest": report["harness"].get("selftest"),
+                "seed": report.run.seed,
+                "contract": as_json(report.harness.contract),
+                "selftest": as_json(report.harness.selftest) if report.harness.selftest else None,
             }
         },
     }
 
 
-def _test(row: Row) -> dict[str, Any]:
-    verdict, error = row["verdict"], row.get("error", {})
-    attempts = attempts_of(row)
+def _test(row: CellRow) -> dict[str, Any]:
+    error, fields = row.error or {}, as_json(row)
     labels = {
-        "clause": row["clause"],
-        "level": row["level"],
-        "case": row["case"],
-        "runtime": row["runtime"],
-        "host": row["host"],
-        "target": row["target"] or "",
-        "verdict": verdict,
-        "phase": row["phase"],
+        "clause": row.clause,
+        "level": row.level.value,
+        "case": row.case,
+        "runtime": row.runtime,
+        "host": row.host.value,
+        "target": row.target.value if row.target else "",
+        "verdict": row.verdict.value,
+        "phase": row.phase,
     }
-    seconds = {verb: spent for verb, spent in row["seconds"].items() if number(spent) is not None}
-    extra: dict[str, Any] = {name: row[name] for name in _EXTRAS if row.get(name)}
+    seconds = {verb: spent for verb, spent in row.seconds.items() if number(spent) is not None}
+    extra: dict[str, Any] = {name: fields[name] for name in _EXTRAS if fields.get(name)}
     if seconds:
         extra["seconds"] = seconds
-    reproducer = reproducer_of(row)
+    script = script_of(row)
     texts = {
-        "message": row["message"],
+        "message": row.message,
         "trace": "\n".join(plain(error[name]) for name in ("text", "stack") if error.get(name))[:_LONGEST_TRACE],
-        "snippet": reproducer.command if reproducer else "",
+        "snippet": script.command if script else "",
     }
     lines = {name: plain(error[name]).splitlines() for name in ("stdout", "stderr") if error.get(name)}
     return {
-        "testId": row["id"] or "unnamed",
-        "name": row["id"] or "unnamed",
-        "status": _status(verdict),
-        "rawStatus": verdict,
+        "testId": row.id or "unnamed",
+        "name": row.id or "unnamed",
+        "status": _status(row.verdict),
+        "rawStatus": row.verdict.value,
         "duration": _milliseconds(sum(seconds.values())),
-        "suite": [row["suite"], row["clause"]],
+        "suite": [row.suite, row.clause],
         "labels": {name: text for name, text in labels.items() if text},
-        "flaky": verdict == Verdict.FLAKY.value,
+        "flaky": row.verdict is Verdict.FLAKY,
         **{name: text for name, text in texts.items() if text},
         **lines,
-        **_retries(attempts),
+        **_retries(row.attempts or []),
         **({"extra": {EXTRA: extra}} if extra else {}),
     }
 
 
-def _retries(attempts: tuple[Any, ...]) -> dict[str, Any]:
+def _retries(attempts: Sequence[Attempt]) -> dict[str, Any]:
     if not attempts:
         return {}
-    told = [
+    rows = [
         {"attempt": place, "status": _status(each.verdict), **({"message": each.message} if each.message else {})}
         for place, each in enumerate(attempts, 1)
     ]
-    return {"retries": len(attempts) - 1, "retryAttempts": told}
+    return {"retries": len(attempts) - 1, "retryAttempts": rows}
 
 
-def _status(verdict: str) -> str:
-    known = {each.value for each in Verdict}
-    return _STATUS.get(Verdict(verdict), "failed") if verdict in known else "other"
+def _status(verdict: Verdict) -> str:
+    return _STATUS.get(verdict, "failed")
 
 
 def _milliseconds(seconds: float) -> int:

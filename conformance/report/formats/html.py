@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from conformance.report import _rows
-from conformance.report._details import known_failures, tightest
-from conformance.report._grid import failures_of, grid_of
-from conformance.report._operator_grid import OUTCOMES, operators_of
-from conformance.report._page import render
-from conformance.report._rows import Row
+from conformance.report.cell_details import failure_sections, known_failures, tightest
+from conformance.report.clause_grid import grid_of
+from conformance.report.model import Report
+from conformance.report.operator_grid import OUTCOMES, operator_grid_of
+from conformance.report.templating import render
+from conformance.report.view import view_of
 
 _DIGITS_SHOWN = 12
 
@@ -26,46 +26,42 @@ class Fact:
 
 def html(report: dict[str, Any]) -> str:
     """The page of a report that ``read_report`` has validated. Its strings are shown as text, never as markup."""
-    failures = failures_of(report)
-    anchors = {each.row["id"]: each.anchor for group in failures for each in group.failures}
-    seen, suites = _rows.suite_table(report)
-    behaviour = {role: (keys, _rows.behaviour_groups(report, role)) for role, keys in _rows.BEHAVIOUR_KEYS.items()}
+    view = view_of(report)
+    failures = failure_sections(view)
+    anchors = {each.id: each.anchor for section in failures for each in section.failures}
     return render(
         "report.html.j2",
-        report=report,
-        facts=_facts(report),
-        verdicts=seen,
-        suites=suites,
-        behaviour=behaviour,
-        grid=grid_of(report, anchors),
+        view=view,
+        report=view.report,
+        facts=_facts(view.report),
+        grid=grid_of(view.report, anchors),
         failures=failures,
-        failed=len(anchors),
-        known=known_failures(report),
-        tightest=tightest(report),
-        operators=operators_of(report),
+        known=known_failures(view.report),
+        tightest=tightest(view.report),
+        operators=operator_grid_of(view.report.operators) if view.report.operators else None,
         outcomes=OUTCOMES,
     )
 
 
-def _facts(report: Row) -> list[Fact]:
-    run, harness, backend = report["run"], report["harness"], report["backend"]
-    environment, contract = report["environment"], harness["contract"]
+def _facts(report: Report) -> list[Fact]:
+    run, harness, backend = report.run, report.harness, report.backend
+    environment, contract = report.environment, harness.contract
     known = ("torch", "python", "implementation", "platform")
     python = f"{environment.get('python', 'unknown')} {environment.get('implementation', '')}".strip()
-    distribution = f"{backend['distribution']} {backend['version']}".strip()
+    distribution = f"{backend.distribution} {backend.version}".strip()
     return [
-        Fact("toolchain", backend["toolchain"]),
+        Fact("toolchain", backend.toolchain),
         Fact("distribution", distribution or "none"),
-        *(Fact(each["name"], f"sha256 {each['sha256'][:_DIGITS_SHOWN]}…", each["sha256"]) for each in backend["files"]),
+        *(Fact(each.name, f"sha256 {each.sha256[:_DIGITS_SHOWN]}…", each.sha256) for each in backend.files),
         Fact("torch", environment.get("torch", "unknown")),
         Fact("python", python),
         Fact("platform", environment.get("platform", "unknown")),
         *(Fact(name, text) for name, text in environment.items() if name not in known),
-        Fact("seed", str(run["seed"])),
-        Fact("started", run["started"]),
-        Fact("took", f"{run['seconds']:.0f} s"),
-        *([Fact("merged from", f"{len(run['shards'])} shards")] if run.get("shards") else []),
-        Fact("arguments", " ".join(run["argv"]) or "none"),
-        Fact("harness", harness["version"]),
-        Fact("contract", f"{contract['version']}, sha256 {contract['sha256'][:_DIGITS_SHOWN]}…", contract["sha256"]),
+        Fact("seed", str(run.seed)),
+        Fact("started", run.started),
+        Fact("took", f"{run.seconds:.0f} s"),
+        *([Fact("merged from", f"{len(run.shards)} shards")] if run.shards else []),
+        Fact("arguments", " ".join(run.argv) or "none"),
+        Fact("harness", harness.version),
+        Fact("contract", f"{contract.version}, sha256 {contract.sha256[:_DIGITS_SHOWN]}…", contract.sha256),
     ]

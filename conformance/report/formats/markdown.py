@@ -7,136 +7,123 @@ from typing import Any
 
 from tabulate import tabulate
 
-from conformance.report import _rows, operators
 from conformance.report._escape import escape_markdown as escape
+from conformance.report.model import Report
+from conformance.report.operators import OperatorSummary
+from conformance.report.row_model import CellRow
+from conformance.report.view import (
+    SHORT,
+    ReportView,
+    SuiteTable,
+    attempt_lines,
+    expectation_texts,
+    place_of,
+    steps_text,
+    view_of,
+)
 
 #: A pull request takes 65,536 characters: what is more than these is counted, not shown.
 _MOST_FAILURES = 50
 _MOST_SENTENCES = 50
 _MOST_OPERATORS = 30
+_COLUMNS = ("clause", "verdict", "phase", "cells", "first cell")
+_RECORDED = ("reason", "issue", "owner", "expires")
 
 
 def markdown(report: dict[str, Any]) -> str:
     """The Markdown of a report that ``read_report`` has validated. Its strings are shown as text, never as markup."""
+    view = view_of(report)
     parts = [
-        f"## Conformance of {escape(report['backend']['name'])}",
-        escape(_rows.headline(report)),
-        *_level(report),
-        _suites(report),
-        *_behaviour(report),
-        *_list("Not exercised", _rows.not_exercised(report)),
-        *_failures(report),
-        *_operators(report),
-        *_flaky(report),
-        *_known(report),
-        *_list("Missing for this level", report["certification"]["missing"]),
-        *_list("Missing features, as declared", _missing_features(report)),
-        *_list("Notes", _rows.notes(report)),
-        escape(_rows.selftest_line(report)),
+        f"## Conformance of {escape(view.report.backend.name)}",
+        escape(view.headline),
+        *(f"**{escape(line)}**" for line in (view.incomplete, view.level) if line),
+        _suites(view.suites),
+        *_behaviour(view),
+        *_list("Not exercised", view.not_exercised),
+        *_failures(view),
+        *(_operators(view.operators) if view.operators else ()),
+        *_flaky(view.report.cells),
+        *_known(view),
+        *_list("Missing for this level", view.report.certification.missing),
+        *_list("Missing features, as declared", _missing_features(view.report)),
+        *_list("Notes", view.notes),
+        escape(view.selftest),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _level(report: dict[str, Any]) -> Iterable[str]:
-    for line in (_rows.incomplete_line(report), _rows.level_line(report)):
-        yield f"**{escape(line)}**" if line else ""
+def _suites(table: SuiteTable) -> str:
+    body = [[line.name, *(str(count or "") for count in line.counts), str(line.cells)] for line in table.lines]
+    headers = ["suite", *(SHORT[verdict] for verdict in table.verdicts), "cells"]
+    return markdown_table(headers, body, numbers=len(headers) - 1)
 
 
-def _suites(report: dict[str, Any]) -> str:
-    seen, rows = _rows.suite_table(report)
-    body = [[suite, *(str(count or "") for count in counts), str(cells)] for suite, counts, cells in rows]
-    return markdown_table(["suite", *(_rows.SHORT[verdict] for verdict in seen), "cells"], body, numbers=len(seen) + 1)
-
-
-def _behaviour(report: dict[str, Any]) -> Iterable[str]:
-    for role, keys in _rows.BEHAVIOUR_KEYS.items():
-        groups = _rows.behaviour_groups(report, role)
-        if not groups:
+def _behaviour(view: ReportView) -> Iterable[str]:
+    for table in view.behaviour:
+        if not table.lines:
             continue
         body = [
             [
-                *(", ".join(_rows.different(rows, key)) for key in keys),
-                _rows.steps_text(rows[0]["expected"]),
-                _rows.steps_text(rows[0]["observed"]),
-                rows[0]["verdict"],
+                *(", ".join(values) for values in line.columns),
+                steps_text(line.expected),
+                steps_text(line.observed),
+                line.verdict.value,
             ]
-            for rows in groups
+            for line in table.lines
         ]
-        yield f"### Availability on the {role} (compile/execute)"
-        yield markdown_table([*keys, "expected", "observed", "verdict"], body)
+        yield f"### Availability on the {table.role} (compile/execute)"
+        yield markdown_table([*table.headers, "expected", "observed", "verdict"], body)
 
 
-def _failures(report: dict[str, Any]) -> Iterable[str]:
-    failing = _rows.failing(report)
-    if not failing:
+def _failures(view: ReportView) -> Iterable[str]:
+    if not view.failing:
         return
-    groups = _rows.failure_groups(failing)
-    body = [
-        [
-            rows[0]["clause"],
-            rows[0]["verdict"],
-            rows[0]["phase"],
-            str(len(rows)),
-            _rows.where(rows[0]),
-            rows[0]["message"],
-        ]
-        for rows in groups[:_MOST_FAILURES]
-    ]
-    yield f"### Failures ({len(failing)} of {report['plan']['cells']} cells)"
-    yield markdown_table(["clause", "verdict", "phase", "cells", "first cell", "first message"], body)
-    if len(groups) > _MOST_FAILURES:
-        yield f"... and {len(groups) - _MOST_FAILURES} more such rows: report.json has them all."
+    body = [[*_columns(group.cells), group.cells[0].message] for group in view.failures[:_MOST_FAILURES]]
+    yield f"### Failures ({len(view.failing)} of {view.report.plan.cells} cells)"
+    yield markdown_table([*_COLUMNS, "first message"], body)
+    if len(view.failures) > _MOST_FAILURES:
+        yield f"... and {len(view.failures) - _MOST_FAILURES} more such rows: report.json has them all."
 
 
-def _operators(report: dict[str, Any]) -> Iterable[str]:
-    table = report.get("operators")
-    if table is None:
-        return
-    headers, body = operators.counts(table)
+def _columns(cells: Sequence[CellRow]) -> list[str]:
+    """What is shown of cells that are told together."""
+    first = cells[0]
+    return [first.clause, first.verdict.value, first.phase, str(len(cells)), place_of(first)]
+
+
+def _operators(summary: OperatorSummary) -> Iterable[str]:
     yield "### Operators"
-    yield escape(operators.headline(table))
-    yield markdown_table(headers, body, numbers=len(headers) - 1)
-    groups = operators.groups(table["rows"])
-    if groups:
-        told = [
-            [outcome, operator, ", ".join(dtypes), operators.errors_text(row), row["message"]]
-            for outcome, operator, dtypes, row in groups[:_MOST_OPERATORS]
+    yield escape(summary.headline)
+    yield markdown_table(summary.headers, summary.lines, numbers=len(summary.headers) - 1)
+    if summary.groups:
+        body = [
+            [each.outcome.value, each.operator, ", ".join(each.dtypes), each.errors, each.message]
+            for each in summary.groups[:_MOST_OPERATORS]
         ]
-        yield markdown_table(["outcome", "operator", "dtypes", "errors in the first", "message of the first"], told)
-    if len(groups) > _MOST_OPERATORS:
-        yield f"... and {len(groups) - _MOST_OPERATORS} more operators: report.json has them all."
+        yield markdown_table(["outcome", "operator", "dtypes", "errors in the first", "message of the first"], body)
+    if len(summary.groups) > _MOST_OPERATORS:
+        yield f"... and {len(summary.groups) - _MOST_OPERATORS} more operators: report.json has them all."
 
 
-def _flaky(report: dict[str, Any]) -> Iterable[str]:
-    flaky = [row for row in report["cells"] if row.get("attempts")]
-    return _list("Flaky", [f"{row['id']}: {text}" for row in flaky for text in _rows.attempts(row)])
+def _flaky(cells: Iterable[CellRow]) -> Iterable[str]:
+    return _list("Flaky", [f"{row.id}: {text}" for row in cells for text in attempt_lines(row)])
 
 
-def _known(report: dict[str, Any]) -> Iterable[str]:
-    groups = _rows.known(report)
-    if not groups:
+def _known(view: ReportView) -> Iterable[str]:
+    if not view.known:
         return
-    body = [
-        [
-            rows[0]["clause"],
-            rows[0]["verdict"],
-            rows[0]["phase"],
-            str(len(rows)),
-            _rows.where(rows[0]),
-            *(str(rows[0]["expectation"].get(name, "")) for name in ("reason", "issue", "owner", "expires")),
-        ]
-        for rows in groups[:_MOST_FAILURES]
-    ]
-    yield f"### Known failures ({sum(map(len, groups))} of {report['plan']['cells']} cells)"
-    yield markdown_table(
-        ["clause", "verdict", "phase", "cells", "first cell", "reason", "issue", "owner", "expires"], body
-    )
-    if len(groups) > _MOST_FAILURES:
-        yield f"... and {len(groups) - _MOST_FAILURES} more such rows: report.json has them all."
+    body = []
+    for group in view.known[:_MOST_FAILURES]:
+        recorded = expectation_texts(group.expectation, _RECORDED)
+        body.append([*_columns(group.cells), *(str(recorded.get(name, "")) for name in _RECORDED)])
+    yield f"### Known failures ({sum(len(group.cells) for group in view.known)} of {view.report.plan.cells} cells)"
+    yield markdown_table([*_COLUMNS, *_RECORDED], body)
+    if len(view.known) > _MOST_FAILURES:
+        yield f"... and {len(view.known) - _MOST_FAILURES} more such rows: report.json has them all."
 
 
-def _missing_features(report: dict[str, Any]) -> list[str]:
-    return [f"{name}: {reason}" for name, reason in report["backend"]["features"]["missing"].items()]
+def _missing_features(report: Report) -> list[str]:
+    return [f"{name}: {reason}" for name, reason in report.backend.features.missing.items()]
 
 
 def _list(heading: str, sentences: Sequence[str]) -> Iterable[str]:

@@ -8,7 +8,10 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import inspect
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -186,6 +189,7 @@ def by_clause(failing: FailingCell, scenario: Scenario) -> str:
     given = ",\n            ".join(f"{name}={parts[name]}" for name in failing.parameters)
     code = [
         *_prepared(failing, scenario),
+        *_features(function),
         "def judge(steps: Any) -> None:",
         '    """Holds the clause, as torch-conformance states it, against what the steps answer."""',
         f"    replay = Replay(steps{f', {kit.encoded!r}' if kit.encoded else ''})",
@@ -208,8 +212,10 @@ def _sample(call: Call, scenario: Scenario) -> tuple[Any, ...]:
 
 
 def _backend(description: Description) -> str:
+    missing = description.missing_features
     return (
-        f"types.SimpleNamespace(name=BACKEND, missing_features={description.missing_features!r}, "
+        f"types.SimpleNamespace(name=BACKEND, missing_features={missing!r}, options={description.options!r}, "
+        f"has=lambda feature: feature.name not in {sorted(missing)!r}, "
         f"files={list(description.files)!r}, lost={dict.fromkeys(description.lost or (), '') or None!r}, "
         "environment=lambda state: {}, source=types.SimpleNamespace(distribution=DISTRIBUTION))"
     )
@@ -222,6 +228,19 @@ def _bench(cell: Cell, device: str, scenario: Scenario) -> str:
         f"types.SimpleNamespace(cell=types.SimpleNamespace(host={state(cell.host)}, target={state(cell.target)}), "
         f"host={device}, target={device}, bare={device}, device=lambda role, state, without=(): {device})"
     )
+
+
+def _features(function: Callable[..., None]) -> list[str]:
+    """Code for the features that a clause asks about, as attributes of ``features``."""
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    assert isinstance(definition, ast.FunctionDef)
+    inside = (node for statement in definition.body for node in ast.walk(statement))
+    attributes = (node for node in inside if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name))
+    asked = sorted({node.attr for node in attributes if ast.unparse(node.value) == "features"})
+    if not asked:
+        return []
+    written = ", ".join(f"{name}=types.SimpleNamespace(name={name!r})" for name in asked)
+    return [f"features = types.SimpleNamespace({written})", "", ""]
 
 
 def _prepared(failing: FailingCell, scenario: Scenario) -> list[str]:

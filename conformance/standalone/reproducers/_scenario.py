@@ -14,12 +14,10 @@ from conformance.devices import Machine, Step
 from conformance.standalone.reproducers._sources import Collection
 from conformance.standalone.reproducers.kit import Kit
 from conformance.toolchains import Reproduction, case_named
+from conformance.toolchains.declarations import arguments_of, declarations_of, saved_as, without_none
 
 #: How the file of an artifact is called.
 _SUFFIXES = {"lite": "ptl", "program": "pt2", "package": "package", "cache": "cache"}
-#: Arguments of verbs that are artifacts, and the verbs that make them.
-_ARTIFACTS = ("artifact", "program", "package", "artifacts")
-_SAVING = ("save", "save_inner", "export", "package", "save_cache")
 
 
 class CannotReproduce(Exception):
@@ -65,7 +63,7 @@ class Scenario:
     backend: ReproducedBackend
     collection: Collection
     #: True where every answer is needed, and not only what running gives.
-    tells_all: bool
+    needs_every_answer: bool
     toolchain: str
     kit: Kit
     #: Whether something has to stand between Dynamo and the backend, since a step or the clause looks there.
@@ -173,7 +171,7 @@ class Scenario:
         return f"torch._C._jit_to_backend(BACKEND, {module}, {spec})"
 
 
-def process_order(steps: list[Step]) -> list[Machine]:
+def process_order(steps: list[Step], toolchain: str) -> list[Machine]:
     """The processes in the order in which they can run one after the other: each loads what an earlier one saved.
 
     Raises CannotReproduce when there is no such order.
@@ -182,11 +180,14 @@ def process_order(steps: list[Step]) -> list[Machine]:
     saved: dict[bytes, Machine] = {}
     for step in steps:
         order.add(step.machine)
-        for artifact in map(step.arguments.get, _ARTIFACTS):
-            origin = saved.get(artifact) if isinstance(artifact, bytes) else None
+        declaration = declarations_of(toolchain).get(step.verb)
+        if declaration is None:  # one that is the same everywhere, such as "release"
+            continue
+        for name, hint in arguments_of(declaration).items():
+            origin = saved.get(step.arguments[name]) if saved_as(hint) is not None else None
             if origin is not None and origin is not step.machine:
                 order.add(step.machine, origin)
-        if step.verb in _SAVING and isinstance(step.value, bytes):
+        if step.returned and saved_as(without_none(declaration.hints["return"], step.value)) is not None:
             saved.setdefault(step.value, step.machine)
     try:
         return list(order.static_order())

@@ -19,7 +19,7 @@ from conformance._util.privacy import without_paths
 from conformance.api.verdicts import Outcome
 from conformance.devices import Limits, Step
 from conformance.devices.protocol import WITHOUT_MODULES
-from conformance.report._shelf import MARK
+from conformance.report.reproducer_folder import MARK
 from conformance.standalone.reproducers import _main, _process, _replay
 from conformance.standalone.reproducers._judge import FailingCell, breaks, by_clause, differs
 from conformance.standalone.reproducers._scenario import (
@@ -45,7 +45,7 @@ _COMMON = (
     "conformance.compare.values",
     "conformance.devices.protocol",
 )
-_PROVIDED = {*_process.PROVIDED, *_replay.PROVIDED, "case_named"}
+_PROVIDED = {*_process.PROVIDED, *_replay.PROVIDED, "case_named", "features"}
 #: Stands before the first import that can fail.
 _GUARD = '''
 def cannot_be_tried(kind: Any, error: BaseException, trace: Any) -> None:
@@ -176,7 +176,7 @@ def _steps(failing: FailingCell, scenario: Scenario) -> list[str]:
     steps = list(enumerate(failing.steps, start=1))
     functions = []
     written = {number: lines_of(scenario, step) for number, step in steps}
-    for machine in process_order(list(failing.steps)):
+    for machine in process_order(list(failing.steps), scenario.toolchain):
         own = [(number, step) for number, step in steps if step.machine is machine]
         role = scenario.kit.roles.get(machine.role, f"Another process: {machine.role}.")
         lines = [f"def {name_of(machine)}() -> None:", f'    """{role}"""']
@@ -230,7 +230,8 @@ def _constants(failing: FailingCell, scenario: Scenario, broken: str | None, lim
 
 
 def _processes(failing: FailingCell) -> str:
-    labels = ", ".join(f"{name_of(each)!r}: {name_of(each)}" for each in process_order(list(failing.steps)))
+    order = process_order(list(failing.steps), failing.cell.clause.toolchain)
+    labels = ", ".join(f"{name_of(each)!r}: {name_of(each)}" for each in order)
     return f"#: In the order in which they run.\nPROCESSES = {{{labels}}}"
 
 

@@ -11,15 +11,14 @@ from typing import Any
 
 from conformance._util.files import write_atomically
 from conformance.report._json import ReportError
-from conformance.report._rows import failure_group
 
 #: The first line of every script, by which a later run knows what is its own to remove.
 MARK = "# Written by torch-conformance: a failure of a backend, to be seen without the harness."
-#: How many of the failures that have none are told.
+#: How many of the failures that have none are named.
 _SHOWN = 5
 
 
-class Shelf:
+class ReproducerFolder:
     """``DIR/BACKEND/reproducers``. ``most`` is how many cells of a group of failures have one."""
 
     def __init__(self, report_folder: Path, most: int) -> None:
@@ -28,7 +27,7 @@ class Shelf:
         self._written: collections.Counter[tuple[str, ...]] = collections.Counter()
         self._problems: list[str] = []
 
-    def put(self, row: dict[str, Any], message: dict[str, Any]) -> str | None:
+    def write(self, row: dict[str, Any], message: dict[str, Any]) -> str | None:
         """Write a reproducer; where its script lies, relative to report.json. None if the group has enough of them.
 
         Every process of a run counts for itself, so that more may come than are wanted. Raises ReportError.
@@ -36,7 +35,7 @@ class Shelf:
         if "problem" in message:
             self._problems.append(message["problem"])
             return None
-        group = failure_group(row)
+        group = (row["clause"], row["verdict"], row["phase"])
         if self._written[group] >= self._most:
             return None
         folder = self.path / message["name"]

@@ -13,9 +13,9 @@ from markupsafe import Markup
 
 from conformance.api.availability import is_as_expected
 from conformance.api.verdicts import Verdict
-from conformance.report import _rows
 from conformance.report._escape import legible
-from conformance.report._grid import LETTERS
+from conformance.report.clause_grid import LETTERS
+from conformance.report.view import step_groups, steps_text
 
 _TONES = {
     Verdict.PASS: "good",
@@ -54,19 +54,12 @@ def _environment() -> jinja2.Environment:
         keep_trailing_newline=True,
         finalize=_finalize,
     )
-    environment.filters |= {"steps": _rows.steps_text, "different": _rows.different, "linked": _linked}
+    environment.filters |= {"steps": steps_text, "linked": _linked}
     environment.globals |= {
         "is_as_expected": is_as_expected,
-        "step_groups": _rows.step_groups,
+        "step_groups": step_groups,
         "letter": LETTERS.__getitem__,
         "tone": tone,
-        "Verdict": Verdict,
-        "level_line": _rows.level_line,
-        "incomplete_line": _rows.incomplete_line,
-        "selftest_line": _rows.selftest_line,
-        "not_exercised": _rows.not_exercised,
-        "why_no_behaviour": _rows.why_no_behaviour,
-        "notes": _rows.notes,
         "asset": _asset,
         "digest": _digest,
     }

@@ -1,0 +1,246 @@
+"""What a report consists of, as types. ``schema.json`` is generated from them: see :mod:`conformance.report.schema`.
+
+A field that a report may lack is UNSET where it does, which is false. The descriptions are those of the schema and of
+the reference.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, UnsetType
+
+from conformance.api.verdicts import Verdict
+from conformance.contract import Level
+from conformance.report._parts import ClosedPart, Part
+from conformance.report.row_model import (
+    Amount,
+    CellRow,
+    ClauseRow,
+    Count,
+    HostBehaviour,
+    Number,
+    OperatorTable,
+    TargetBehaviour,
+)
+
+FORMAT = "torch-conformance-report/1"
+
+_GRADED = [level.value for level in Level if level is not Level.REPORTED]
+
+Sha256 = Annotated[
+    str, Meta(title="sha256", description="a digest, in hexadecimal", pattern="^[0-9a-f]{64}$", max_length=64)
+]
+VerdictCounts = Annotated[
+    dict[Verdict, Count], Meta(extra_json_schema={"propertyNames": {"enum": [each.value for each in Verdict]}})
+]
+
+
+class Shard(ClosedPart, frozen=True, kw_only=True):
+    """One of the runs that a merged report was joined from."""
+
+    id: Annotated[str, Meta(description="the UUID of that run")]
+    started: Annotated[str, Meta(description="ISO 8601, UTC")]
+    seconds: Annotated[Amount, Meta(description="how long it took, by the wall clock")]
+    argv: Annotated[list[str], Meta(description="its options, without paths")]
+
+
+class Run(Part, frozen=True, kw_only=True):
+    """A run."""
+
+    id: Annotated[str, Meta(description="a UUID, new for each run")]
+    started: Annotated[str, Meta(description="ISO 8601, UTC")]
+    seconds: Annotated[Amount, Meta(description="how long it took, by the wall clock")]
+    seed: Annotated[int, Meta(description="the seed of weights and inputs")]
+    argv: Annotated[list[str], Meta(description="the options of the run, without paths")]
+    shards: (
+        Annotated[list[Shard], Meta(description="of a merged report: the runs that it was joined from")] | UnsetType
+    ) = UNSET
+    complete: Annotated[bool, Meta(description="whether every planned cell came back")]
+
+
+class SelfTest(ClosedPart, frozen=True, kw_only=True):
+    """The score of a self-test."""
+
+    caught: Annotated[Count, Meta(description="saboteurs that were caught by every clause that must")]
+    saboteurs: Annotated[Count, Meta(description="saboteurs that were tried")]
+    succeeded: Annotated[
+        bool, Meta(description="whether all were caught, every clause is proven, and the controls passed")
+    ]
+
+
+class Contract(Part, frozen=True, kw_only=True):
+    """A version of the contract."""
+
+    version: Annotated[str, Meta(description="the version of the contract")]
+    sha256: Annotated[
+        Sha256, Meta(description="over ids, statements and levels: reports with one digest agree on the clauses")
+    ]
+
+
+class Harness(Part, frozen=True, kw_only=True):
+    """The harness, and what is known of it."""
+
+    version: Annotated[str, Meta(description="the version of torch-conformance")]
+    contract: Annotated[Contract, Meta(description="the clauses that it judged by")]
+    selftest: (
+        Annotated[
+            SelfTest | None,
+            Meta(
+                description="the score of the last self-test of this harness, on this torch and platform; "
+                "null if there was none"
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class Target(Part, frozen=True, kw_only=True):
+    """Where artifacts ran. Its other fields are strings: what is known of the installation there."""
+
+    spec: Annotated[
+        str,
+        Meta(
+            description="local, native, or how another installation was reached (ssh, socket, popen, pack): "
+            "never a host or a path"
+        ),
+    ]
+
+
+class File(ClosedPart, frozen=True, kw_only=True):
+    """A library."""
+
+    name: Annotated[str, Meta(description="its name, without folders")]
+    sha256: Annotated[Sha256, Meta(description="the digest of its content")]
+
+
+class Features(ClosedPart, frozen=True, kw_only=True):
+    """The features that an author says something of."""
+
+    missing: Annotated[dict[str, str], Meta(description="feature → why it is missing")]
+
+
+class Backend(Part, frozen=True, kw_only=True):
+    """A backend, as far as a report tells of it."""
+
+    name: Annotated[str, Meta(description="the name by which PyTorch knows it")]
+    toolchain: Annotated[str, Meta(description="the PyTorch stack that it plugs into")]
+    entry_point: (
+        Annotated[
+            str,
+            Meta(
+                description="what --backend takes to choose it, after TOOLCHAIN: where several backends have the name"
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    distribution: Annotated[str, Meta(description="the distribution that brings it; empty for a bare library")]
+    version: Annotated[str, Meta(description="the version of that distribution")]
+    distribution_hash: (
+        Annotated[
+            Sha256 | None,
+            Meta(
+                description="over the installed files of the distribution, as dirHash of in-toto; "
+                "null where it has none"
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    options: Annotated[dict[str, Any], Meta(description="what torch.compile(options=...) was given")] | UnsetType = (
+        UNSET
+    )
+    files: Annotated[list[File], Meta(description="the libraries that were loaded")]
+    features: Annotated[Features, Meta(description="what its author declares")]
+    tolerances: Annotated[
+        dict[str, Annotated[list[Number], Meta(min_length=2, max_length=2)]],
+        Meta(description="dtype → rtol and atol, where they deviate from the default"),
+    ]
+    states: Annotated[
+        dict[str, bool], Meta(description="state of availability → whether the author gave a way to reach it")
+    ]
+
+
+class Plan(Part, frozen=True, kw_only=True):
+    """How much was planned."""
+
+    cells: Annotated[Count, Meta(description="how many were planned; as many stand in cells")]
+    deselected: Annotated[Count, Meta(description="cells of the contract that -k, -m or a path left out")]
+    sha256: Annotated[Sha256, Meta(description="over the ids of the planned cells")]
+
+
+class BehaviourTables(ClosedPart, frozen=True, kw_only=True):
+    """The behaviour tables of both roles."""
+
+    host: Annotated[list[HostBehaviour], Meta(description="what happens on a host in each state")]
+    target: Annotated[list[TargetBehaviour], Meta(description="what happens on a target in each state")]
+
+
+class Summary(Part, frozen=True, kw_only=True):
+    """How many cells came to what."""
+
+    verdicts: Annotated[VerdictCounts, Meta(description="verdict → how many cells")]
+    suites: Annotated[dict[str, VerdictCounts], Meta(description="suite → verdict → how many cells")]
+    clauses: Annotated[dict[str, VerdictCounts], Meta(description="clause → verdict → how many cells")]
+
+
+class Certification(Part, frozen=True, kw_only=True):
+    """Which level the cells of a run show."""
+
+    level: Annotated[
+        Level,
+        Meta(
+            description="the level that was asked for, or else the highest that the contract has clauses for",
+            extra_json_schema={"enum": _GRADED},
+        ),
+    ]
+    achieved: Annotated[
+        Level | None,
+        Meta(
+            description="the highest level that was reached; null if none was",
+            extra_json_schema={"enum": [*_GRADED, None]},
+        ),
+    ]
+    missing: Annotated[list[str], Meta(description="what stands between the run and the level, a sentence each")]
+    excused: Annotated[bool, Meta(description="whether known failures are all that does")]
+
+
+class Report(Part, frozen=True, kw_only=True):
+    """The compatibility report of one backend."""
+
+    format: Annotated[str, Meta(description="the format and its version", extra_json_schema={"const": FORMAT})]
+    run: Annotated[Run, Meta(description="the run that was made, or that the shards were parts of")]
+    harness: Annotated[Harness, Meta(description="what judged")]
+    environment: Annotated[
+        dict[str, str],
+        Meta(description="names and versions of what the run stood on: python, torch, pytest, platform, ..."),
+    ]
+    target: (
+        Annotated[
+            Target,
+            Meta(
+                description="where artifacts were loaded and run; a report without it is of a local target",
+                extra_json_schema={"additionalProperties": {"type": "string"}},
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    backend: Annotated[Backend, Meta(description="what was judged")]
+    plan: Annotated[Plan, Meta(description="which cells there were to try")]
+    clauses: Annotated[list[ClauseRow], Meta(description="the clauses of the planned cells")]
+    cells: Annotated[list[CellRow], Meta(description="everything that was tried, in the order of the plan")]
+    availability: Annotated[
+        BehaviourTables,
+        Meta(description="the behaviour in each state of availability: expected beside observed"),
+    ]
+    summary: Annotated[Summary, Meta(description="the cells, counted")]
+    certification: Annotated[Certification, Meta(description="what the run shows")]
+    operators: (
+        Annotated[
+            OperatorTable,
+            Meta(
+                description="the operator table, where the run was asked for it: PyTorch's operators on OpInfo "
+                "samples; reported, never graded"
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
