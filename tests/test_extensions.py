@@ -13,7 +13,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from conftest import Project
+from support.project import Project
 
 OUTSIDE = Path(__file__).parent / "support" / "outside"
 

@@ -189,6 +189,7 @@ def by_clause(failing: FailingCell, scenario: Scenario) -> str:
     given = ",\n            ".join(f"{name}={parts[name]}" for name in failing.parameters)
     code = [
         *_prepared(failing, scenario),
+        *_names_of_types(failing.parameters),
         *_features(function),
         "def judge(steps: Any) -> None:",
         '    """Holds the clause, as torch-conformance states it, against what the steps answer."""',
@@ -228,6 +229,13 @@ def _bench(cell: Cell, device: str, scenario: Scenario) -> str:
         f"types.SimpleNamespace(cell=types.SimpleNamespace(host={state(cell.host)}, target={state(cell.target)}), "
         f"host={device}, target={device}, bare={device}, device=lambda role, state, without=(): {device})"
     )
+
+
+def _names_of_types(parameters: tuple[str, ...]) -> list[str]:
+    """Code for the names by which a clause and its helpers annotate what a script has only a likeness of."""
+    types_of = {"backend": "Description", "bench": "CellContext", "context": "CellContext"}
+    names = dict.fromkeys(types_of[name] for name in parameters if name in types_of)
+    return [f"{' = '.join(names)} = types.SimpleNamespace", "", ""] if names else []
 
 
 def _features(function: Callable[..., None]) -> list[str]:

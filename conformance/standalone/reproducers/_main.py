@@ -23,6 +23,7 @@ import torch
 from conformance._util.privacy import without_paths
 from conformance._util.processes import set_environment
 from conformance.compare.values import decode
+from conformance.standalone.reproducers._loading import add_options, find_backend
 from conformance.standalone.reproducers._process import (
     BACKEND,
     ENVIRONMENT,
@@ -36,7 +37,6 @@ from conformance.standalone.reproducers._process import (
     run_steps,
 )
 from conformance.standalone.supervisor import MOST_OUTPUT, Ending, Files, how_it_ended, supervise
-from conformance.toolchains.torchscript.reproduce.loading import add_options, find_backend
 
 #: Importing torch takes a second or two before the first step; on a busy machine, more.
 _START_SECONDS = 180.0

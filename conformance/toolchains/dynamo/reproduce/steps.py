@@ -131,11 +131,9 @@ def _reset(scenario: Scenario, step: Step) -> list[str]:
 
 @WRITERS("counts")
 def _counts(scenario: Scenario, step: Step) -> list[str]:
-    return (
-        copied(scenario, step)
-        if scenario.needs_every_answer
-        else ["pass  # here the clause looked at what was counted"]
-    )
+    if scenario.needs_every_answer:
+        return copied(scenario, step)
+    return ["pass  # here the clause looked at what was counted"]
 
 
 # What one process reads that another has written.
