@@ -63,7 +63,7 @@ class Scenario:
     backend: ReproducedBackend
     collection: Collection
     #: True where every answer is needed, and not only what running gives.
-    tells_all: bool
+    needs_every_answer: bool
     toolchain: str
     kit: Kit
     #: Whether something has to stand between Dynamo and the backend, since a step or the clause looks there.

@@ -89,7 +89,7 @@ def _expression(scenario: Scenario, step: Step, name: str, hint: Any, value: Any
 
 def answer(scenario: Scenario, value: str) -> list[str]:
     """The line that gives a step's answer, where every answer is needed."""
-    return [f"this.answer({value})"] if scenario.tells_all else []
+    return [f"this.answer({value})"] if scenario.needs_every_answer else []
 
 
 @COMMON("register")

@@ -89,7 +89,7 @@ def _lower(scenario: Scenario, step: Step) -> list[str]:
 def _run(scenario: Scenario, step: Step) -> list[str]:
     held = scenario.held(step, step.arguments["model"])
     repeat, stance = step.arguments.get("repeat", 1), step.arguments.get("stance", "default")
-    if scenario.tells_all:
+    if scenario.needs_every_answer:
         scenario.collection.add(_LOWER, "observe")
         given = [f"encode(given({scenario.value(step.arguments['inputs'], 'inputs')!r}))", *_how(step)]
         often = f" for _ in range({repeat})" if repeat != 1 else ""
@@ -131,7 +131,9 @@ def _reset(scenario: Scenario, step: Step) -> list[str]:
 
 @WRITERS("counts")
 def _counts(scenario: Scenario, step: Step) -> list[str]:
-    return copied(scenario, step) if scenario.tells_all else ["pass  # here the clause looked at what was counted"]
+    if scenario.needs_every_answer:
+        return copied(scenario, step)
+    return ["pass  # here the clause looked at what was counted"]
 
 
 # What one process reads that another has written.
