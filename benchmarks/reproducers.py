@@ -30,7 +30,7 @@ from conformance.report import ReproducerFolder
 from conformance.run.cell_context import CellContext
 from conformance.run.plan import cells_of
 from conformance.run.run_context import RunContext
-from conformance.standalone.reproducers import Desk
+from conformance.standalone.reproducers import ReproducerWriter
 
 
 def try_saboteur(saboteur: KnownSaboteur, folder: Path, library: str, every: bool) -> list[dict[str, Any]]:
@@ -41,7 +41,7 @@ def try_saboteur(saboteur: KnownSaboteur, folder: Path, library: str, every: boo
         candidate = examine(saboteur.source, workshop.pool, prepare=True)
         assert candidate.description is not None, candidate.problem
         workshop.descriptions[saboteur.source.name] = candidate.description
-        desk = Desk(workshop, 1)
+        writer = ReproducerWriter(workshop, 1)
         reproducers = ReproducerFolder(folder / saboteur.source.name, 1)
         reproducers.clear()
         found = []
@@ -52,9 +52,9 @@ def try_saboteur(saboteur: KnownSaboteur, folder: Path, library: str, every: boo
             for cell in cells_of(clause, candidate.description):
                 bench = CellContext(workshop, cell, candidate.description)
                 result = workshop.run(bench, function, lambda bench: {name: bench.part(name) for name in names})  # noqa: B023
-                if result.evidence is None:
+                if result.failure_record is None:
                     continue
-                message = desk.order(result, function, names)
+                message = writer.write(result, function, names)
                 row = result.as_row()
                 entry = {
                     "saboteur": saboteur.source.name,

@@ -2,101 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import os
-import subprocess
-import sys
-import textwrap
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from certificate_office import Office
-from made_reports import made_report, put
+from support.certificate_office import Office
+from support.made_reports import made_report, put
+from support.project import Project, Run
 
-
-@dataclasses.dataclass
-class Run:
-    """A finished pytest run, and where its reports lie."""
-
-    exit_code: int
-    output: str
-    folder: Path
-
-    def report(self, backend: str) -> dict[str, Any]:
-        """The report of one backend."""
-        text = (self.folder / "conformance-report" / backend / "report.json").read_text(encoding="utf-8")
-        report: dict[str, Any] = json.loads(text)
-        return report
-
-    def verdicts(self, backend: str) -> dict[str, tuple[str, str]]:
-        """Cell id → verdict and phase."""
-        return {row["id"]: (row["verdict"], row["phase"]) for row in self.report(backend)["cells"]}
-
-
-class Project:
-    """A folder with backends that are installed by nothing but their metadata, and pytest runs in it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.site = folder / "site"
-        self.site.mkdir()
-
-    def write(self, name: str, text: str) -> None:
-        """A file of the project."""
-        (self.folder / name).write_text(textwrap.dedent(text), encoding="utf-8")
-
-    def install(self, name: str, source: str, attribute: str = "Plugin", group: str = "conformance_backends") -> None:
-        """A distribution with one backend, ``name``, whose module has this source."""
-        module = f"plugin_{name}" if group == "conformance_backends" else f"registered_{name}"
-        (self.site / f"{module}.py").write_text(textwrap.dedent(source), encoding="utf-8")
-        metadata = self.site / f"{module}-1.2.dist-info"
-        metadata.mkdir()
-        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.2\n")
-        (metadata / "entry_points.txt").write_text(f"[{group}]\n{name} = {module}:{attribute}\n")
-
-    def command(self, *arguments: str) -> list[str]:
-        """The command line of a pytest run."""
-        return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """The environment of a pytest run: the project's own distributions on the path, 80 columns, no outer pytest."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
-        return {**kept, "PYTHONPATH": str(self.site), "COLUMNS": "80"}
-
-    def run(self, *arguments: str, seconds: float = 300, **environment: str) -> Run:
-        """Run pytest to its end."""
-        done = subprocess.run(
-            self.command(*arguments),
-            cwd=self.folder,
-            env=self.environment | environment,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=seconds,
-            check=False,
-        )
-        return Run(done.returncode, done.stdout, self.folder)
-
-
-def wait_until(happens: Callable[[], bool]) -> None:
-    """Look until it has happened; fail after two minutes."""
-    deadline = time.monotonic() + 120
-    while not happens():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.1)
-
-
-def is_there(pid: int) -> bool:
-    """Whether the process has not ended. (The parent of one that has may be late to hear of it.)"""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+#: Distributions of somebody else, whose clauses are for backends.
+collect_ignore = ["support"]
 
 
 @pytest.fixture
@@ -138,3 +54,24 @@ def signing_office(office: Office) -> Office:
     code, said, complained = office.certify(None, "--key", office.key)
     assert code == 0, said + complained
     return office
+
+
+_BLOCK = '''\
+"""Importing the harness fails here."""
+import sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("conformance", "pytest"):
+            raise ImportError(f"{name} is not there")
+
+sys.meta_path.insert(0, Blocked())
+'''
+
+
+@pytest.fixture(scope="session")
+def without_harness(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for the module search path, with which ``import conformance`` fails."""
+    folder = tmp_path_factory.mktemp("blocked")
+    (folder / "sitecustomize.py").write_text(_BLOCK)
+    return folder

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Project
+from support.places import REPOSITORY
+from support.project import Project
 
 from conformance.api.features import known_features
 from conformance.cli import command_parsers
@@ -15,7 +16,7 @@ from conformance.contract import shipped_clauses
 from conformance.contract.evidence import shipped_evidence
 from conformance.report import report_schema
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+DOCS = REPOSITORY / "docs"
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from conformance.api.maker import Maker
 #: Method name → the argument tuples that it is called with.
 Samples = dict[str, list[tuple[Any, ...]]]
 
-ModuleType = TypeVar("ModuleType", bound=type[torch.nn.Module])
+ModelClass = TypeVar("ModelClass", bound=type)
 
 #: Two samples or more for each method: a backend that memorises its first result is seen by the second.
 _LEAST_SAMPLES = 2
@@ -41,7 +41,8 @@ class Case:
     toolchain: str
     name: str
     features: frozenset[Feature]
-    module_class: type[torch.nn.Module]
+    #: Called without arguments it gives the model: a module, or what else the toolchain takes for one.
+    module_class: type[Any]
     samples: Callable[[Maker], Samples]
     methods: tuple[str, ...]
     #: Whether clauses about every case try it; one that is large is tried only by the clauses that name it.
@@ -54,21 +55,26 @@ class Case:
         """What PyTorch's generator starts from when the case is built with ``seed``."""
         return (seed * 1_000_003 + zlib.crc32(self.name.encode())) % 2**31
 
-    def build(self, seed: int) -> tuple[torch.nn.Module, Samples]:
-        """A fresh module in evaluation mode, and its inputs. The same seed gives the same; global state is kept."""
+    def build(self, seed: int) -> tuple[Any, Samples]:
+        """A fresh model, a module in evaluation mode, and its inputs. The same seed gives the same.
+
+        Global state is kept.
+        """
         own_seed = self.own_seed(seed)
         # Not fork_rng and manual_seed: they format a stack for each kind of device, 3 ms in all.
         state = torch.get_rng_state()
         try:
             torch.default_generator.manual_seed(own_seed)
-            module = self.module_class().eval()
+            model = self.module_class()
+            if isinstance(model, torch.nn.Module):
+                model.eval()
             samples = self.samples(Maker(own_seed))
         finally:
             torch.set_rng_state(state)
         missing = [method for method in self.methods if len(samples.get(method, ())) < _LEAST_SAMPLES]
         if missing:
             raise ValueError(f"case {self.name!r} has fewer than {_LEAST_SAMPLES} samples for {missing}")
-        return module, samples
+        return model, samples
 
 
 _CORPUS: dict[tuple[str, str], Case] = {}
@@ -82,13 +88,13 @@ def register_case(
     methods: tuple[str, ...] = ("forward",),
     everywhere: bool = True,
     touches: tuple[Feature, ...] = (),
-) -> Callable[[ModuleType], ModuleType]:
+) -> Callable[[ModelClass], ModelClass]:
     """Register the decorated module class as a toolchain's case ``name``. Raises ValueError when the name is taken.
 
     ``touches`` are features that it needs as well, as far as a backend that lacks them refuses it.
     """
 
-    def register(module_class: ModuleType) -> ModuleType:
+    def register(module_class: ModelClass) -> ModelClass:
         taken = _CORPUS.get((toolchain, name))
         if taken is not None:
             raise ValueError(f"case {name!r} is registered twice: {taken.module_class} and {module_class}")

@@ -9,7 +9,7 @@ import dataclasses
 import enum
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypedDict, TypeVar, Unpack
 
 from conformance.api.availability import Availability
 from conformance.api.features import Feature
@@ -81,6 +81,27 @@ class Clause:
     needs: frozenset[Feature] = frozenset()
 
 
+class Particulars(TypedDict, total=False):
+    """What :func:`clause` takes beside an id, each as there."""
+
+    source: str
+    level: Level
+    toolchain: str
+    cases: Iterable[str]
+    runtimes: Iterable[str] | None
+    hosts: Iterable[Availability]
+    targets: Iterable[Availability]
+    control: Control
+    speaks_of: SpeaksOf | str
+    needs: Iterable[Feature]
+
+
+class ClauseDecorator(Protocol):
+    """:func:`clause`, some particulars of which are given already."""
+
+    def __call__(self, id: str, **particulars: Unpack[Particulars]) -> Callable[[Function], Function]: ...
+
+
 def clause(
     id: str,
     *,
@@ -127,3 +148,24 @@ def clause(
         return function
 
     return attach
+
+
+def clauses(**shared: Unpack[Particulars]) -> ClauseDecorator:
+    """:func:`clause` for the clauses of a module, which share these particulars but for those that one states itself.
+
+    ::
+
+        clause = clauses(source="pytorch/pytorch#26477", level=Level.COMPLETE)
+
+
+        @clause("inference.lowering", cases=("add", "linear"))
+        def test_lowered(host: TorchScriptDevice, case: PreparedCase) -> None: ...
+
+    What it returns raises as :func:`clause` does, TypeError where a clause has no source or no level from either.
+    """
+
+    def clause_sharing(id: str, **particulars: Unpack[Particulars]) -> Callable[[Function], Function]:
+        together: Particulars = {**shared, **particulars}
+        return clause(id, **together)
+
+    return clause_sharing

@@ -133,7 +133,7 @@ class DeviceGarbled(DeviceEnded):
 
     @property
     def what_happened(self) -> str:
-        return f"the process said what no device says during {self.phase}: {self.heard}"
+        return f"protocol error during {self.phase}: {self.heard}"
 
 
 class GoldensError(Exception):

@@ -134,7 +134,7 @@ class Features:
         """The same features but one; ``reason`` goes into the report and must say something."""
         if not isinstance(feature, Feature):
             raise TypeError(
-                f"without() takes a conformance.api.features.Feature, not {type(feature).__name__}: {feature!r}"
+                f"without() takes a conformance.features.Feature, not {type(feature).__name__}: {feature!r}"
             )
         if not isinstance(reason, str) or not reason.strip():
             raise ValueError(f"say why {feature.name!r} is missing: the report shows the reason to users")

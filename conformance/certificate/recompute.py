@@ -68,10 +68,11 @@ def shortfall(report: Report, level: Level) -> Shortfall:
     if shown.excused:
         reasons.append("known failures (XFAIL) excuse a run, and never certify a backend")
     contract = report.harness.contract
-    if (contract.version, contract.sha256) != (CONTRACT_VERSION, contract_digest()):
+    here = contract_digest(report.backend.toolchain)
+    if (contract.version, contract.sha256) != (CONTRACT_VERSION, here):
         unchecked = (
             f"the plan is not checked: the report is of contract {contract.version} ({contract.sha256:.12}), and "
-            f"here is {CONTRACT_VERSION} ({contract_digest():.12})"
+            f"here is {CONTRACT_VERSION} ({here:.12})"
         )
         return Shortfall(tuple(reasons), (unchecked,))
     return Shortfall((*reasons, *_faults_of_the_plan(report)), ())
@@ -87,18 +88,25 @@ def _faults_of_the_plan(report: Report) -> list[str]:
     if not owed:
         return [f"the contract has no clause for the toolchain {description.toolchain!r:.100}"]
     found = {each.id: each for each in report.clauses}
+    # Clauses of somebody's own, which are reported and never graded, take nothing away and add nothing.
+    added = {name for name, each in found.items() if name not in owed and each.level is Level.REPORTED}
     planned = {cell.id: cell for found_cells in cells.values() for cell in found_cells}
     rows = {row.id: row for row in report.cells}
+    strange = [name for name in found if name not in owed and name not in added]
     selected = not report.plan.deselected  # else the cells that lack are counted already
     return [
-        *_sentence("clauses", (name for name in found if name not in owed), "are not of the contract"),
+        *_sentence("clauses", strange, "are not of the contract"),
         *_sentence("clauses", (name for name in owed if name not in found and selected), "are not in the report"),
         *_sentence(
             "clauses",
             (name for name, clause in found.items() if name in owed and not _states(owed[name], clause)),
             "are stated otherwise in the contract",
         ),
-        *_sentence("cells", (name for name in rows if name not in planned), "are not of the contract's plan"),
+        *_sentence(
+            "cells",
+            (name for name, row in rows.items() if name not in planned and row.clause not in added),
+            "are not of the contract's plan",
+        ),
         *_sentence("cells", (name for name in planned if name not in rows and selected), "are not in the report"),
         *_sentence(
             "cells",

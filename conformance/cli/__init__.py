@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from conformance._util.quiet import ignore_missing_numpy
 from conformance.api.errors import HarnessError
+from conformance.extensions import ExtensionError
 from conformance.report import printable
 
 
@@ -24,14 +25,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     the harness itself failed, as for a run.
     """
     ignore_missing_numpy()  # before a command imports torch
-    parser, _ = _parsers()
-    options = parser.parse_args(arguments)
     try:
+        parser, _ = _parsers()
+        options = parser.parse_args(arguments)
         code: int = options.run(options)
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read it has read enough, such as `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except ExtensionError as error:
+        print(f"conformance: {printable(str(error))}", file=sys.stderr)
+        return 2
     except HarnessError as error:
         from conformance.pytest_plugin import EXIT_HARNESS_ERROR
 

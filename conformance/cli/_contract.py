@@ -139,7 +139,7 @@ def clause_document(clause: Clause) -> dict[str, Any]:
         "hosts": [state.value for state in clause.hosts],
         "targets": [state.value for state in clause.targets],
         "control": clause.control.value,
-        "speaks_of": clause.speaks_of,
+        "speaks_of": clause.speaks_of.value,
         "saboteurs": [
             {"name": kill.saboteur, "sabotage": kill.what, "verdict": kill.verdict, "phase": kill.phase}
             for kill in shipped_evidence().of(clause.id)

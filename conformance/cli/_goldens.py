@@ -32,7 +32,7 @@ def _goldens(options: argparse.Namespace) -> int:
     from conformance.discovery.selecting import select
     from conformance.extensions import resolve
     from conformance.run.run_context import RunContext
-    from conformance.toolchains import toolchain_named
+    from conformance.toolchains import toolchain_named, toolchains
 
     pool = ZygotePool(Limits())
     try:
@@ -41,7 +41,8 @@ def _goldens(options: argparse.Namespace) -> int:
             return refuse(f"the backend {options.backend!r} cannot be used here: {candidate.problem}")
         toolchain = toolchain_named(candidate.description.toolchain)
         if not toolchain.goldens:
-            return refuse(f"the toolchain {toolchain.name} of {options.backend!r} has no golden sets")
+            having = " and ".join(each.name for each in toolchains() if each.goldens)
+            return refuse(f"a golden set holds artifacts of {having}; {options.backend!r} is of {toolchain.name}")
         run = RunContext(pool, options.seed, {candidate.source.name: candidate.description})
         place = resolve(toolchain.goldens).write_goldens(run, candidate.description, options.folder, _say)
     except (SelectionError, GoldensError) as error:

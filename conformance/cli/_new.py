@@ -39,14 +39,14 @@ def _choices() -> str:
 
 
 def _new(options: argparse.Namespace) -> int:
-    from conformance.scaffold.distribution import Plan, ScaffoldError, write
+    from conformance.scaffold.distribution import NewPlugin, ScaffoldError, write
 
     try:
-        plan = Plan(options.name, options.toolchain, options.library)
+        plan = NewPlugin(options.name, options.toolchain, options.library)
         folder = options.folder or Path(plan.distribution)
         if options.library:
             library = options.library.absolute()
-            plan = Plan(options.name, options.toolchain, library, _registered_name(library, options.name))
+            plan = NewPlugin(options.name, options.toolchain, library, _registered_name(library, options.name))
         written = write(plan, folder)
     except ScaffoldError as error:
         return refuse(str(error))

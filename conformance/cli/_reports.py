@@ -11,16 +11,14 @@ from tabulate import tabulate
 from conformance.cli._common import Commands, refuse
 from conformance.operators.table import Outcome
 from conformance.report import ReportError, printable, read_report, write_atomically, write_report
+from conformance.report.formats import formats
 
 
 def add(commands: Commands) -> None:
     """``show``, ``operators``, ``compare`` and ``merge``."""
-    show = commands.add_parser(
-        "show", help="a report in any format: the tables that ended its run, a page, a badge, ..."
-    )
+    show = commands.add_parser("show", help="a report in any format: the tables of its run, a page, a badge, ...")
     show.add_argument("report", type=Path, help="a report.json")
-    formats = ("terminal", "markdown", "html", "ctrf", "badge-svg", "badge-json")
-    show.add_argument("--format", choices=formats, default="terminal", help="default: terminal")
+    show.add_argument("--format", choices=("terminal", *formats()), default="terminal", help="default: terminal")
     _add_output(show)
     show.set_defaults(run=_show)
     operators = commands.add_parser("operators", help="the operator table of a report, row by row")
@@ -49,7 +47,6 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 def _show(options: argparse.Namespace) -> int:
     from conformance.report._escape import legible
-    from conformance.report.formats import formats
     from conformance.report.formats.terminal import summary_text
 
     try:

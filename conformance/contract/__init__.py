@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from conformance.api.availability import Availability
-from conformance.api.clause import Clause, Control, Level, SpeaksOf, clause
+from conformance.api.clause import Clause, Control, Level, SpeaksOf, clause, clauses
 from conformance.contract.table import (
     CONTRACT_VERSION,
     clause_of,
     contract_digest,
+    installed_clauses,
     levels_of,
     shipped_clauses,
     suite_folders,
@@ -24,7 +25,9 @@ __all__ = [
     "SpeaksOf",
     "clause",
     "clause_of",
+    "clauses",
     "contract_digest",
+    "installed_clauses",
     "levels_of",
     "shipped_clauses",
     "suite_folders",

@@ -8,18 +8,18 @@ import hashlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from conformance._util.shipped import shipped_folder
 from conformance.api.clause import Clause, Level
-from conformance.extensions import SuiteFolder, given
+from conformance.extensions import ExtensionError, SuiteFolder, given
 from conformance.toolchains import Toolchain, default_toolchain, toolchain_named, toolchains
 
 #: The version of the contract that the shipped suites state. It changes when a clause is added, removed or changed.
-CONTRACT_VERSION = "1"
+CONTRACT_VERSION = "2"
 
 
 def clause_of(function: Any) -> Clause | None:
@@ -42,10 +42,20 @@ def _toolchain_of(file: str) -> Toolchain:
     return default_toolchain()
 
 
+@functools.cache
 def suite_folders() -> tuple[SuiteFolder, ...]:
-    """Every folder of suites: those of the toolchains, which are the contract, and those that extensions add."""
+    """Every folder of suites: those of the toolchains, which are the contract, and those that extensions add.
+
+    Raises ExtensionError where two files have one name: a suite is called after its file, in reports and in pytest.
+    """
     own = [SuiteFolder(each.name, each.suites) for each in toolchains()]
-    return (*own, *given("conformance_suites", SuiteFolder))
+    folders = (*own, *given("conformance_suites", SuiteFolder))
+    found: dict[str, Path] = {}
+    for path in (path for each in folders for path in sorted(each.folder.glob("test_*.py"))):
+        other = found.setdefault(path.name, path)
+        if other.resolve() != path.resolve():
+            raise ExtensionError(f"two suites are called {path.name}: {other} and {path}; rename one of the files")
+    return folders
 
 
 def suites_path() -> Path:
@@ -56,14 +66,12 @@ def suites_path() -> Path:
 @functools.cache
 def shipped_clauses() -> tuple[Clause, ...]:
     """Every clause of the contract, in the order of the toolchains, the files, and the functions in them."""
-    found = []
-    for toolchain in toolchains():
-        for path in sorted(toolchain.suites.glob("test_*.py")):
-            for value in vars(_suite_module(path)).values():
-                clause = clause_of(value) if inspect.isfunction(value) else None
-                if clause is not None:
-                    found.append(clause)
-    return tuple(found)
+    return tuple(clause for toolchain in toolchains() for clause in _clauses_in(toolchain.suites))
+
+
+def installed_clauses() -> tuple[Clause, ...]:
+    """Every clause of the contract, and those that extensions add. Raises ExtensionError as :func:`suite_folders`."""
+    return tuple(clause for each in suite_folders() for clause in _clauses_in(each.folder))
 
 
 def suite_function(clause: Clause) -> tuple[Callable[..., None], tuple[str, ...]]:
@@ -92,6 +100,14 @@ def contract_digest(toolchain: str = "") -> str:
         if each.toolchain in meant:
             digest.update(f"{each.id}\0{each.statement}\0{each.level.value}\0".encode())
     return digest.hexdigest()
+
+
+def _clauses_in(folder: Path) -> Iterator[Clause]:
+    for path in sorted(folder.glob("test_*.py")):
+        for value in vars(_suite_module(path)).values():
+            clause = clause_of(value) if inspect.isfunction(value) else None
+            if clause is not None:
+                yield clause
 
 
 def _suite_module(path: Path) -> ModuleType:

@@ -6,12 +6,12 @@ import contextlib
 import dataclasses
 import os
 import select
-import signal
 import socket
 import tempfile
 import time
-from typing import IO, TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from conformance._util.processes import ask_for_stack, kill_group, tail
 from conformance.api.errors import (
     DeviceDied,
     DeviceEnded,
@@ -31,10 +31,6 @@ _POLL_SECONDS = 0.05
 _LOST_NOTICE_SECONDS = 5.0
 #: How much is received before the clock is looked at again.
 _CHUNKS_AT_ONCE = 64
-#: How long a process that hangs gets to write its stack.
-_GRACE_SECONDS = 0.5
-#: How much captured output goes into a message.
-_OUTPUT_TAIL = 4_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -120,8 +116,8 @@ class Child:
             raised=message.get("raised"),
             seconds=message["seconds"],
             warnings=tuple(message["warnings"]),
-            stdout=_read(self._stdout, self._marks[0]),
-            stderr=_read(self._stderr, self._marks[1]),
+            stdout=tail(self._stdout, self._marks[0]),
+            stderr=tail(self._stderr, self._marks[1]),
             peak_bytes=message.get("peak_bytes"),
         )
 
@@ -215,32 +211,18 @@ class Child:
         self._end_with(DeviceDied(phase, status, left_processes=left > 0))
 
     def _time_out(self, phase: str, seconds: float) -> NoReturn:
-        from conformance.devices._serve import STACK_SIGNAL
-
-        before = os.fstat(self._stack.fileno()).st_size
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self._zygote.pid_of(self._ticket), STACK_SIGNAL)
-        patience = time.monotonic() + _GRACE_SECONDS
-        while os.fstat(self._stack.fileno()).st_size == before and time.monotonic() < patience:
-            time.sleep(0.01)
+        ask_for_stack(self._zygote.pid_of(self._ticket), self._stack)
         self._end_with(DeviceTimeout(phase, seconds))
 
     def _end_with(self, error: DeviceEnded) -> NoReturn:
         self._kill_group()
-        error.stack = _read(self._stack)
-        error.stdout = _read(self._stdout)
-        error.stderr = _read(self._stderr)
+        error.stack = tail(self._stack)
+        error.stdout = tail(self._stdout)
+        error.stderr = tail(self._stderr)
         raise error
 
     def _kill_group(self, *wait: float) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._zygote.pid_of(self._ticket, *wait), signal.SIGKILL)
+        kill_group(self._zygote.pid_of(self._ticket, *wait))
 
     def _written(self) -> int:
         return sum(os.fstat(file.fileno()).st_size for file in (self._stdout, self._stderr))
-
-
-def _read(file: IO[bytes], start: int = 0) -> str:
-    size = os.fstat(file.fileno()).st_size
-    start = max(start, size - _OUTPUT_TAIL)
-    return os.pread(file.fileno(), size - start, start).decode(errors="replace")

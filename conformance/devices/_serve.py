@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import faulthandler
 import importlib
 import os
-import signal
 import socket
 import sys
 import time
@@ -15,19 +13,16 @@ from typing import Any, NoReturn
 
 import execnet
 
+from conformance._util.processes import dump_stacks, limit_process, set_environment, settle
 from conformance.devices._framing import frame, receive
-from conformance.devices.protocol import Leave, Session, Subject
-
-#: Asked of a device that does not answer, to learn where it hangs; the handler is native and needs no GIL.
-STACK_SIGNAL = signal.SIGUSR2
+from conformance.devices.protocol import Leave, Session, Subject, describe_exception, text_of
 
 
 def serve(descriptors: dict[str, int], message: dict[str, Any]) -> None:
     """Answer verbs on ``descriptors['connection']``, one at a time. Raises Leave when a verb asks to end."""
     _settle(descriptors, message["environment"], message["limits"])
     sys.stdin = open(0, closefd=False)
-    faulthandler.enable(descriptors["stack"], all_threads=True)
-    faulthandler.register(STACK_SIGNAL, descriptors["stack"], all_threads=True)
+    dump_stacks(descriptors["stack"])
     connection = socket.socket(fileno=descriptors["connection"])
     session = _open_session(message["session"], message["subject"])
     while (request := receive(connection)) is not None:
@@ -61,33 +56,11 @@ def _framed(reply: dict[str, Any]) -> bytes:
 
 
 def _settle(descriptors: dict[str, int], environment: dict[str, str | None], limits: dict[str, int]) -> None:
-    os.setpgid(0, 0)
-    for name, target in (("stdout", 1), ("stderr", 2)):
-        os.dup2(descriptors[name], target)
+    settle(descriptors["stdout"], descriptors["stderr"])
+    for name in ("stdout", "stderr"):
         os.close(descriptors[name])
-    devnull = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(devnull, 0)
-    os.close(devnull)
-    for name, value in environment.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
-    _limit(limits)
-
-
-def _limit(limits: dict[str, int]) -> None:
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limits["file_bytes"], limits["file_bytes"]))
-    try:
-        with open("/proc/self/statm") as statm:
-            in_use = int(statm.read().split()[0]) * resource.getpagesize()
-    except OSError:
-        return  # no such accounting on this platform: the wall clock remains
-    ceiling = in_use + limits["memory_bytes"]
-    resource.setrlimit(resource.RLIMIT_AS, (ceiling, ceiling))
+    set_environment(environment)
+    limit_process(**limits)
 
 
 def _answer(session: Any, request: dict[str, Any]) -> dict[str, Any]:
@@ -97,7 +70,7 @@ def _answer(session: Any, request: dict[str, Any]) -> dict[str, Any]:
         try:
             reply = {"value": session.call(request["verb"], request["arguments"])}
         except Subject.Raised as raised:
-            reply = {"raised": _describe(raised.original)}
+            reply = {"raised": describe_exception(raised.original)}
         except Leave:
             raise
         except BaseException:
@@ -106,33 +79,5 @@ def _answer(session: Any, request: dict[str, Any]) -> dict[str, Any]:
     sys.stderr.flush()
     reply["number"] = request["number"]
     reply["seconds"] = time.perf_counter() - started
-    reply["warnings"] = [f"{each.category.__name__}: {_text(each.message)}" for each in caught]
+    reply["warnings"] = [f"{each.category.__name__}: {text_of(each.message)}" for each in caught]
     return reply
-
-
-def _describe(error: BaseException) -> dict[str, Any]:
-    return {
-        "type": _qualified(type(error)),
-        "bases": [_qualified(base) for base in type(error).__mro__[1:-1]],
-        "text": _text(error),
-        "stack": _sendable("".join(traceback.format_exception(error))),
-    }
-
-
-def _text(said: Any) -> str:
-    """What an exception or a warning says, whoever wrote it."""
-    try:
-        return _sendable(str(said))
-    except Exception as error:  # its __str__ is its author's
-        return f"({type(said).__name__} cannot say what it is: {type(error).__name__})"
-
-
-def _sendable(text: str) -> str:
-    """A text without lone surrogates, which stand for bytes that are no text, and which no message can hold."""
-    return text.encode(errors="backslashreplace").decode()
-
-
-def _qualified(type_: type) -> str:
-    if type_.__module__ == "builtins":
-        return type_.__qualname__
-    return f"{type_.__module__}.{type_.__qualname__}"

@@ -18,8 +18,6 @@ import signal
 import socket
 import sys
 import warnings
-from collections.abc import Set
-from pathlib import Path
 from typing import Any
 
 #: What every process of a run has, whatever the user's shell says: the warning of an unavailable backend must not be
@@ -39,8 +37,10 @@ def main(control_descriptor: int) -> None:
     lines = _Lines(control)
     (hello, _) = lines.read() or ({}, [])
     sys.path[:] = hello["path"]
+    from conformance._util.processes import adopt_orphans, end_children
+
     preloaded = _preload(hello["imports"], hello["preload"])
-    _adopt_orphans()
+    adopt_orphans()
     wakeup, wakeup_writer = os.pipe()
     for descriptor in (wakeup, wakeup_writer):
         os.set_blocking(descriptor, False)
@@ -59,7 +59,7 @@ def main(control_descriptor: int) -> None:
         if control.fileno() in readable:
             request = lines.read()
             if request is None:
-                _end_children(spared=frozenset())
+                end_children()
                 return
             spare.become_device(*request)
             _tell(control, {"forked": spare.pid})
@@ -77,7 +77,9 @@ class _Spare:
             self._connection.close()
             for descriptor in inherited:
                 os.close(descriptor)
-            _adopt_orphans()  # while it lives, what goes astray is its own, and not a child of the zygote
+            from conformance._util.processes import adopt_orphans
+
+            adopt_orphans()  # while it lives, what goes astray is its own, and not a child of the zygote
             _touch_memory(preloaded)
             request = _Lines(theirs).read()
             if request is None:
@@ -159,21 +161,10 @@ def _become_device(message: dict[str, Any], descriptors: list[int]) -> None:
     os._exit(status)
 
 
-def _adopt_orphans() -> None:
-    """Become the parent of what processes below this one leave behind, wherever they hid (setsid).
-
-    So a device is the parent of all that it started, directly or not; and the zygote of what a device that ended has
-    left behind, which can be found and ended then.
-    """
-    import ctypes
-
-    set_child_subreaper = 36
-    with contextlib.suppress(OSError, AttributeError):  # not Linux: process groups remain
-        ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0)
-
-
 def _reap(control: socket.socket, devices: set[int]) -> None:
     """Tell of each device that ended, and how many processes it left behind; these are killed before."""
+    from conformance._util.processes import end_children
+
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -183,33 +174,8 @@ def _reap(control: socket.socket, devices: set[int]) -> None:
             return
         if pid in devices:
             devices.remove(pid)
-            left = _end_children(spared=devices)
+            left = end_children(spared=devices)
             _tell(control, {"exited": pid, "status": os.waitstatus_to_exitcode(status), "left": left})
-
-
-def _end_children(spared: Set[int]) -> int:
-    """End every child but these, and whatever becomes a child of this process when its parent ends; how many."""
-    ended = 0
-    while children := [child for child in _children() if child not in spared]:
-        for child in children:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
-        for child in children:
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(child, 0)
-        ended += len(children)
-    return ended
-
-
-def _children() -> list[int]:
-    """The living children of this process; none where the system does not tell."""
-    found = []
-    with contextlib.suppress(OSError):
-        for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
-            state = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
-            if state != "Z":
-                found.append(int(child))
-    return found
 
 
 def _tell(control: socket.socket, message: dict[str, Any]) -> None:

@@ -1,8 +1,9 @@
-"""What the two sides of a device agree on: which kind of device it is, and what verbs may raise inside it."""
+"""What the two sides of a device agree on: its kind, what verbs may raise in it, and how that is told."""
 
 from __future__ import annotations
 
 import dataclasses
+import traceback
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -67,3 +68,30 @@ class Subject:
 
 class Leave(BaseException):
     """Raised by a verb that ends its process in the ordinary way."""
+
+
+def describe_exception(error: BaseException) -> dict[str, Any]:
+    """What was raised, in builtin values: its type, the types that this derives from, its text and its stack."""
+    return {
+        "type": _qualified_name(type(error)),
+        "bases": [_qualified_name(base) for base in type(error).__mro__[1:-1]],
+        "text": text_of(error),
+        "stack": _without_surrogates("".join(traceback.format_exception(error))),
+    }
+
+
+def text_of(said: Any) -> str:
+    """What an exception or a warning says, whoever wrote it."""
+    try:
+        return _without_surrogates(str(said))
+    except Exception as error:  # its __str__ is its author's
+        return f"({type(said).__name__} cannot say what it is: {type(error).__name__})"
+
+
+def _without_surrogates(text: str) -> str:
+    """A text without lone surrogates, which stand for bytes that are no text, and which no message can hold."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _qualified_name(type_: type) -> str:
+    return type_.__qualname__ if type_.__module__ == "builtins" else f"{type_.__module__}.{type_.__qualname__}"

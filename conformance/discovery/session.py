@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable
 from typing import Any
@@ -62,7 +63,7 @@ class Discovery:
 
     def _reproduction(self, cases: list[str]) -> dict[str, Any]:
         backend = self._open()
-        return toolchain_named(backend.toolchain).reproduction(backend, cases)
+        return dataclasses.asdict(toolchain_named(backend.toolchain).reproduction(backend, cases))
 
     def _known(self, toolchain: str) -> dict[str, list[str]]:
         """The names by which PyTorch itself knows backends of a toolchain, with their tags."""

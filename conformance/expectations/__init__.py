@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from conformance.expectations._entry import Expectation, Subject
+from conformance.expectations._entry import Expectation, InstalledBackend
 from conformance.expectations._file import ExpectationsError, read_entries, read_text
-from conformance.expectations._judge import Expectations, Fault, Plan
+from conformance.expectations._judge import BackendRun, Expectations, Fault
 from conformance.expectations._rewrite import ExpectationsFile
 from conformance.expectations._strictness import DEFAULT, Kind, kinds_of
 from conformance.expectations._update import Update, learn
 
 __all__ = [
     "DEFAULT",
+    "BackendRun",
     "Expectation",
     "Expectations",
     "ExpectationsError",
     "ExpectationsFile",
     "Fault",
+    "InstalledBackend",
     "Kind",
-    "Plan",
-    "Subject",
     "Update",
     "kinds_of",
     "learn",

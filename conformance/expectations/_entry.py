@@ -23,7 +23,7 @@ SHORT_ISSUE = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)#(?P<number>[1-9]\d*)"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Subject:
+class InstalledBackend:
     """A backend as an entry's ``versions`` see it: the version of its distribution, empty if it has none."""
 
     version: str
@@ -97,11 +97,11 @@ class Expectation:
             and all(getattr(self, name) in ("", row[name]) for name in ("runtime", "host", "target"))
         )
 
-    def why_not(self, subject: Subject) -> str:
+    def why_not(self, subject: InstalledBackend) -> str:
         """What about the installed versions keeps it from holding, in a few words; empty when it holds."""
         return "; ".join(self._mismatches(subject))
 
-    def _mismatches(self, subject: Subject) -> Iterator[str]:
+    def _mismatches(self, subject: InstalledBackend) -> Iterator[str]:
         for name, wanted in self.versions.items():
             found = subject.version_of(name)
             try:

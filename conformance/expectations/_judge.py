@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from conformance.api.verdicts import Verdict
-from conformance.expectations._entry import Expectation, Subject, ending_text
+from conformance.expectations._entry import Expectation, InstalledBackend, ending_text
 from conformance.expectations._file import did_you_mean
 from conformance.expectations._strictness import DEFAULT, Kind
 
@@ -29,7 +29,7 @@ class Fault:
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
+class BackendRun:
     """A backend's part of a run: the cells that there are, selected or not, and the rows of those that came back."""
 
     backend: str
@@ -46,7 +46,7 @@ class Expectations:
     def __init__(
         self,
         entries: Sequence[Expectation],
-        subjects: Mapping[str, Subject],
+        subjects: Mapping[str, InstalledBackend],
         strict: frozenset[Kind] = DEFAULT,
     ) -> None:
         self.entries = tuple(entries)
@@ -95,7 +95,7 @@ class Expectations:
         expectation = entry.as_row() | {"found": row["verdict"], "message": row["message"], "tolerated": tolerated}
         return row | {"verdict": judged.value, "message": message, "expectation": expectation}
 
-    def faults(self, plans: Sequence[Plan], today: datetime.date) -> list[Fault]:
+    def faults(self, plans: Sequence[BackendRun], today: datetime.date) -> list[Fault]:
         """What is wrong about entries as a whole, in their order, after a run."""
         faults = [fault for entry in self.entries for fault in self._faults_of(entry, plans, today)]
         unexplained = [str(entry.number) for entry in self.entries if not entry.is_explained]
@@ -114,7 +114,7 @@ class Expectations:
             if not self.holds_for(entry, backend)
         ]
 
-    def _faults_of(self, entry: Expectation, plans: Sequence[Plan], today: datetime.date) -> Iterator[Fault]:
+    def _faults_of(self, entry: Expectation, plans: Sequence[BackendRun], today: datetime.date) -> Iterator[Fault]:
         plans = [plan for plan in plans if self.holds_for(entry, plan.backend)]
         if not plans:
             return
@@ -124,7 +124,7 @@ class Expectations:
         if all(why):
             yield Fault(Kind.UNMATCHED, f"an expectation matches no cell of this run: {entry}: {why[0]}")
 
-    def _why_unmatched(self, entry: Expectation, plan: Plan) -> str:
+    def _why_unmatched(self, entry: Expectation, plan: BackendRun) -> str:
         """Why no row was held against an entry; empty when one was, or when that may be for want of running it."""
         cells = [cell for cell in plan.cells if entry.covers(cell)]
         if not cells:

@@ -12,7 +12,7 @@ from typing import Any
 from conformance.api.verdicts import Verdict
 from conformance.expectations._cover import cover
 from conformance.expectations._entry import UNEXPLAINED, Expectation, ending_text
-from conformance.expectations._judge import Expectations, Plan
+from conformance.expectations._judge import BackendRun, Expectations
 
 Fields = dict[str, Any]
 
@@ -52,7 +52,7 @@ class _Seen:
     message: str = ""
 
 
-def learn(expectations: Expectations, plan: Plan, today: datetime.date) -> Update:
+def learn(expectations: Expectations, plan: BackendRun, today: datetime.date) -> Update:
     """What the run of one backend teaches.
 
     A failure counts if it repeated. An entry is left as it is while any of its cells did not run or was flaky, when
@@ -89,7 +89,7 @@ def _reconsider(
     entry: Expectation,
     own: Sequence[_Seen],
     clause: Sequence[_Seen],
-    plan: Plan,
+    plan: BackendRun,
     replaced: dict[int, list[Fields]],
     said: list[str],
 ) -> None:

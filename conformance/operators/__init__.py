@@ -3,7 +3,7 @@
 ``samples`` (in a control's process) makes the samples, ``statistics`` measures errors, ``trial`` tries samples on a
 backend, many in one process, and ``table`` turns what they came to into rows. A toolchain brings what is its own, the
 programs that are made of samples, as verbs: ``operator_samples`` in the control, ``lower_program``, ``run_program`` and
-``forget_program`` in the subject (``_operators`` in :mod:`conformance.toolchains.torchscript` and ``dynamo``).
+``forget_program`` in the subject (``verbs.operators`` in the room of a toolchain).
 """
 
 from __future__ import annotations

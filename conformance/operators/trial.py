@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from conformance import features
+from conformance.api import features
 from conformance.api.errors import ConformanceFailure, DeviceEnded, DeviceTimeout, SubjectError
 from conformance.api.verdicts import gist_of
 from conformance.compare.comparison import assert_close, comparing

@@ -11,12 +11,12 @@ import pytest
 
 from conformance.discovery.describing import Description
 from conformance.expectations import (
+    BackendRun,
     Expectation,
     Expectations,
     ExpectationsError,
     ExpectationsFile,
-    Plan,
-    Subject,
+    InstalledBackend,
     kinds_of,
     learn,
     read_entries,
@@ -35,7 +35,7 @@ class Ending:
 
 def expectations_of(config: pytest.Config, descriptions: Iterable[Description]) -> Expectations:
     """The expectations that the options name. Raises UsageError for a file or a strictness that makes no sense."""
-    subjects = {each.source.name: Subject(each.source.version) for each in descriptions}
+    subjects = {each.source.name: InstalledBackend(each.source.version) for each in descriptions}
     strict = config.option.conformance_strict_expectations
     try:
         kinds = kinds_of(config.getini("conformance_strict_expectations") if strict is None else strict)
@@ -71,7 +71,9 @@ def file_to_update(config: pytest.Config, descriptions: Sequence[Description]) -
         raise pytest.UsageError(str(error)) from error
 
 
-def conclude(expectations: Expectations, file: ExpectationsFile | None, plans: Sequence[Plan], verbose: bool) -> Ending:
+def conclude(
+    expectations: Expectations, file: ExpectationsFile | None, plans: Sequence[BackendRun], verbose: bool
+) -> Ending:
     """Say what is wrong about the expectations as a whole, and update their file if there is one to update."""
     today = datetime.datetime.now(datetime.UTC).date()
     ending = Ending(lines=expectations.skipped() if verbose else [])

@@ -13,7 +13,7 @@ from conformance.api.errors import HarnessError
 from conformance.devices import ZygotePool
 from conformance.discovery.describing import Candidate, SelectionError
 from conformance.discovery.selecting import candidates, library_sources
-from conformance.pytest_plugin._start import limits_of
+from conformance.pytest_plugin._options import limits_of
 from conformance.toolchains import Source
 
 

@@ -14,9 +14,9 @@ import conformance
 from conformance._util.privacy import without_paths
 from conformance.api.fingerprint import fingerprint
 from conformance.api.verdicts import Verdict
-from conformance.contract import Clause, clause_of, shipped_clauses
+from conformance.contract import Clause, clause_of, installed_clauses, shipped_clauses
 from conformance.discovery.describing import Description
-from conformance.expectations import Expectations, ExpectationsFile, Plan
+from conformance.expectations import BackendRun, Expectations, ExpectationsFile
 from conformance.pytest_plugin import EXIT_HARNESS_ERROR, EXIT_INCOMPLETE
 from conformance.pytest_plugin._expectations import conclude
 from conformance.pytest_plugin._run import CELL
@@ -74,7 +74,9 @@ class Reporter:
         self._lines: list[str] = []
         self._problems: list[str] = []
         self._warnings: list[str] = []
-        self._plan(shipped_clauses())
+        # Those of extensions too, where no path chooses: with pytest-xdist this process collects nothing.
+        named = config.args_source is config.ArgsSource.ARGS
+        self._plan(shipped_clauses() if named else installed_clauses())
 
     # What was planned.
 
@@ -233,10 +235,10 @@ class Reporter:
         self._lines += ending.lines
         session.exitstatus = self._exit_code(int(session.exitstatus))
 
-    def _plans(self) -> list[Plan]:
+    def _plans(self) -> list[BackendRun]:
         """The run as expectations are held against it."""
         return [
-            Plan(name, [cell.as_row() for cell in cells.values()], self._rows[name])
+            BackendRun(name, [cell.as_row() for cell in cells.values()], self._rows[name])
             for name, cells in self._planned.items()
         ]
 

@@ -116,8 +116,8 @@ class Runner:
         message = self._writer.write(result, pyfuncitem.obj, names)
         if message is not None:
             pyfuncitem.stash[REPRODUCER] = message
-        # The evidence holds artifacts, and the item lives as long as the session.
-        pyfuncitem.stash[RESULT] = dataclasses.replace(result, evidence=None)
+        # The record of a failure holds artifacts, and the item lives as long as the session.
+        pyfuncitem.stash[RESULT] = dataclasses.replace(result, failure_record=None)
         return True
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

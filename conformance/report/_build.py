@@ -80,7 +80,7 @@ def build_report(
     operators = [each for row in found for each in row.get("operators", ())]
     cells = [{name: value for name, value in row.items() if name != "operators"} for row in found]
     clauses = {cell.clause.id: cell.clause for cell in planned}
-    contract = Contract(version=CONTRACT_VERSION, sha256=contract_digest())
+    contract = Contract(version=CONTRACT_VERSION, sha256=contract_digest(description.toolchain))
     score = remembered_score()
     head = _Head(
         Run(

@@ -37,14 +37,14 @@ class FailureRecord:
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """A cell that came back. ``evidence`` is there when the backend is in breach."""
+    """A cell that came back. ``failure_record`` is there when the backend is in breach."""
 
     cell: Cell
     outcome: Outcome
     seconds: dict[str, float]
     record: Record
     margin: Margin
-    evidence: FailureRecord | None = None
+    failure_record: FailureRecord | None = None
     peak_bytes: int | None = None
 
     def as_row(self) -> dict[str, Any]:

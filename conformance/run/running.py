@@ -52,12 +52,12 @@ def run_cell(
         elif control.verdict.is_breach:
             reason = f"{who} fails here too: {control.message} (with it: {outcome.message})"
             outcome = Outcome(Verdict.NOT_APPLICABLE, control.phase, reason, outcome.error)
-    evidence = None
+    failure_record = None
     if outcome.verdict.is_breach and context.failure is not None:
-        evidence = FailureRecord(context.failure, trace)
+        failure_record = FailureRecord(context.failure, trace)
     context.failure = None
     ledger = context.ledger
-    return Result(cell, outcome, ledger.seconds, context.record, margin, evidence, ledger.peak_bytes)
+    return Result(cell, outcome, ledger.seconds, context.record, margin, failure_record, ledger.peak_bytes)
 
 
 def _confirmed(

@@ -31,7 +31,7 @@ class ScaffoldError(Exception):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Plan:
+class NewPlugin:
     """What is to be written: a backend's name, its toolchain, and the library if there is one already.
 
     ``registered`` is the name under which the library registers itself with PyTorch.
@@ -118,7 +118,7 @@ def _manifest(toolchain: str) -> dict[str, Any]:
     return tomllib.loads((_templates(toolchain) / _MANIFEST).read_text(encoding="utf-8"))
 
 
-def rendered(plan: Plan) -> dict[str, str]:
+def rendered(plan: NewPlugin) -> dict[str, str]:
     """Every file of the distribution: its path within the folder, and its text."""
     manifest = _manifest(plan.toolchain)
     files: dict[str, str] = dict(manifest["always"])
@@ -145,7 +145,7 @@ def rendered(plan: Plan) -> dict[str, str]:
     }
 
 
-def write(plan: Plan, folder: Path) -> list[Path]:
+def write(plan: NewPlugin, folder: Path) -> list[Path]:
     """Write the distribution into a folder, which is made if need be; the files that were written.
 
     Raises ScaffoldError, before anything is written, when one of them exists, and when the folder cannot be written to.

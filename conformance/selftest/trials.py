@@ -183,7 +183,7 @@ def conforming_backends() -> list[str]:
 
 
 def _can_fail(clause: Clause) -> bool:
-    """The operator table reports, and is tested by what it says of saboteurs (tests/test_operators.py)."""
+    """The operator table reports, and is tested by what it says of saboteurs (tests/operators/test_operators.py)."""
     return clause.speaks_of is not SpeaksOf.OPERATORS
 
 

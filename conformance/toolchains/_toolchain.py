@@ -38,6 +38,24 @@ class NativeProgram:
     codec: Codec
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reproduction:
+    """What a script without the harness has to know of a backend, and cannot ask it. Every value is a builtin one."""
+
+    #: The names of its libraries' files.
+    libraries: tuple[str, ...] = ()
+    #: Whether only the author's class can load it, and whether that lowers by a call of its own.
+    loads: bool = True
+    lowers: bool = False
+    #: Case → the encoded compile spec that the class gives for it.
+    specs: dict[str, bytes] = dataclasses.field(default_factory=dict)
+    #: What the compiler is given beside the backend's name; ``options`` are None where they cannot be written down.
+    options: dict[str, Any] | None = dataclasses.field(default_factory=dict)
+    mode: str | None = None
+    #: The modules that its author names.
+    runtime: tuple[str, ...] = ()
+
+
 class Toolchain:
     """A PyTorch stack that backends plug into. A subclass says what is its own; the defaults ask nothing.
 
@@ -160,21 +178,9 @@ class Toolchain:
     def expect_known(self, backend: Backend, registered: list[str]) -> None:
         """Raise PluginError unless PyTorch knows the backend after its ``load()``, which ``registered`` these names."""
 
-    def reproduction(self, backend: Backend, cases: list[str]) -> dict[str, Any]:
-        """What a script without the harness has to know of the backend, and cannot ask it.
-
-        ``libraries``, ``loads`` and ``lowers`` (whether only the author's class can), ``specs``, ``options`` (None
-        where they cannot be written down), ``mode``, ``runtime``.
-        """
-        return {
-            "libraries": [],
-            "loads": True,
-            "lowers": False,
-            "specs": {},
-            "options": {},
-            "mode": None,
-            "runtime": (),
-        }
+    def reproduction(self, backend: Backend, cases: list[str]) -> Reproduction:
+        """What a script without the harness has to know of the backend; ``cases`` are those that it lowers."""
+        return Reproduction()
 
     # Telling failures.
 

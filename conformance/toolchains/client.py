@@ -1,12 +1,17 @@
 """What the devices of every toolchain have in common for the cell that they serve."""
 
+# mypy: disable-error-code="empty-body"
+# A method that declares a verb has no body.
+
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from conformance.api.case import Call
 from conformance.compare.values import decode
 from conformance.devices import Device
+from conformance.toolchains.declarations import Value, ask
 
 
 class CellDevice(Device):
@@ -17,12 +22,36 @@ class CellDevice(Device):
 
     def samples(self, case: str, seed: int) -> tuple[Call, ...]:
         """The sample calls of a case, with what eager PyTorch gives for them here."""
-        rows = self.call("samples", case=case, seed=seed)
-        return tuple(self._call_of(row) for row in rows)
+        return tuple(map(self.sample_call, self._samples(case, seed)))
+
+    @ask()
+    def _samples(self, case: str, seed: int) -> list[dict[str, Any]]: ...
 
     @staticmethod
-    def _call_of(row: dict[str, Any]) -> Call:
+    def sample_call(row: dict[str, Any]) -> Call:
+        """The call in a row of what the verb ``samples`` gives: a toolchain may have rows of its own."""
         return Call(row["method"], decode(row["inputs"]), decode(row["expected"]))
+
+    @ask()
+    def switch(self, environment: dict[str, str | None]) -> None:
+        """Change environment variables of the running process; one whose value is None is removed."""
+
+
+#: Of each call the different results.
+Results = list[list[Value]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Threads:
+    """What several threads at once came to.
+
+    ``results`` has the different results of each call; ``modes`` the different modes that a fresh thread had before its
+    work and after it; ``errors`` what was raised, each text once.
+    """
+
+    results: Results
+    modes: list[dict[str, bool]]
+    errors: list[str]
 
 
 class PreparedCase:

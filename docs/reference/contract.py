@@ -64,7 +64,7 @@ def _clause(clause: Clause) -> str:
         ("states of the host", ", ".join(state.value for state in clause.hosts)),
         ("states of the target", ", ".join(state.value for state in clause.targets) or "the host alone takes part"),
         ("control", clause.control.value),
-        ("function", code(f"suites/test_{clause.suite}.py::{clause.function}")),
+        ("function", code(f"suites/{clause.toolchain}/test_{clause.suite}.py::{clause.function}")),
     ]
     proofs = [(code(kill.saboteur), prose(kill.what), f"{kill.verdict} in {kill.phase}") for kill in kills]
     source = textwrap.dedent(inspect.getsource(suite_function(clause)[0])).rstrip()

@@ -4,9 +4,15 @@ what it needs to compute by itself, is not there."""
 from __future__ import annotations
 
 from conformance import features
+from conformance.api.assertions import assert_as_expected, check
 from conformance.api.availability import Availability
 from conformance.api.errors import SubjectError
-from conformance.contract import Control, Level, clause
+from conformance.compare.assertions import assert_close
+from conformance.contract import Control, Level, clauses
+from conformance.discovery.describing import Description
+from conformance.run.cell_context import CellContext
+from conformance.run.result import Record
+from conformance.toolchains.dynamo.client import DynamoDevice, PreparedCase
 from conformance.toolchains.dynamo.vendor_runtime import (
     OK,
     REFUSED,
@@ -18,23 +24,15 @@ from conformance.toolchains.dynamo.vendor_runtime import (
     observed_steps,
     told,
 )
-from conformance.toolchains.torchscript.assertions import assert_close, check
-from conformance.toolchains.torchscript.behaviour import assert_as_expected
 
 CUSTOM_BACKENDS = "https://docs.pytorch.org/docs/stable/torch.compiler_custom_backends.html"
 AVAILABILITY = "pytorch/pytorch#53068"
-DYNAMO = "dynamo"
+
+clause = clauses(source=AVAILABILITY, level=Level.CORE, cases=("chain",), control=Control.NONE)
 
 
-@clause(
-    "runtime.entry-point",
-    source=CUSTOM_BACKENDS,
-    level=Level.CORE,
-    toolchain=DYNAMO,
-    cases=("chain",),
-    control=Control.NONE,
-)
-def test_entry_point(host, case):
+@clause("runtime.entry-point", source=CUSTOM_BACKENDS)
+def test_entry_point(host: DynamoDevice, case: PreparedCase) -> None:
     """The backend's name leads PyTorch to one callable, the same each time: no other distribution and no backend of
     PyTorch's own has that name, and what it leads to can be registered (it is hashed, and given attributes)."""
     check(host.listed(), "torch._dynamo.list_backends() does not have the backend")
@@ -42,19 +40,14 @@ def test_entry_point(host, case):
     check(not problems, "; ".join(problems))
 
 
-@clause(
-    "runtime.absent",
-    source=CUSTOM_BACKENDS,
-    level=Level.CORE,
-    toolchain=DYNAMO,
-    cases=("chain",),
-    control=Control.NONE,
-)
-def test_absent(host, case, backend, bench, record):
+@clause("runtime.absent", source=CUSTOM_BACKENDS)
+def test_absent(
+    host: DynamoDevice, case: PreparedCase, backend: Description, context: CellContext, record: Record
+) -> None:
     """Where the vendor's runtime cannot be imported, loading or lowering ends with an error that names the backend or
     what is missing; never does PyTorch compute in its place, unseen, and never does it show only when code runs."""
     missing = modules_of_runtime(host, case, backend)
-    absent = bench.device("host without the runtime", Availability.FULL, without=missing)
+    absent = context.device("host without the runtime", Availability.FULL, without=missing)
     try:
         lowered = absent.lower(case)
     except SubjectError as error:
@@ -68,62 +61,54 @@ def test_absent(host, case, backend, bench, record):
     check(False, f"without {missing} the model is lowered and computes all the same: PyTorch did, and nobody is told")
 
 
-@clause(
-    "runtime.host",
-    source=AVAILABILITY,
-    level=Level.COMPLETE,
-    toolchain=DYNAMO,
-    cases=("chain",),
-    control=Control.NONE,
-)
-def test_host(host, case, backend, bench, record):
+@clause("runtime.host", level=Level.COMPLETE)
+def test_host(
+    host: DynamoDevice, case: PreparedCase, backend: Description, context: CellContext, record: Record
+) -> None:
     """On a host with the vendor's runtime a model is lowered and runs; on one without it lowering and running are
     refused, and refused again when they are tried again."""
     missing = modules_of_runtime(host, case, backend)
-    absent = bench.device("host without the runtime", Availability.FULL, without=missing)
+    absent = context.device("host without the runtime", Availability.FULL, without=missing)
     record.expected = dict.fromkeys(("present: load", "present: lower", "present: run"), OK)
     record.expected |= dict.fromkeys(("absent: lower", "absent: run", "absent, again: lower"), REFUSED)
     for state, device in (("present", host), ("absent", absent), ("absent, again", absent)):
         steps = observed_steps(device, case, backend.name, missing)
         record.observed |= {f"{state}: {step}": kind for step, kind in steps.items()}
     record.observed = {step: kind for step, kind in record.observed.items() if step in record.expected}
-    assert_as_expected(record)
+    assert_as_expected(record.expected, record.observed)
 
 
-@clause(
-    "runtime.target",
-    source=AVAILABILITY,
-    level=Level.COMPLETE,
-    toolchain=DYNAMO,
-    cases=("chain",),
-    control=Control.NONE,
-)
-def test_target(host, target, bare, case, backend, bench, record):
+@clause("runtime.target", level=Level.COMPLETE)
+def test_target(
+    host: DynamoDevice,
+    target: DynamoDevice,
+    bare: DynamoDevice,
+    case: PreparedCase,
+    backend: Description,
+    context: CellContext,
+    record: Record,
+) -> None:
     """A target with the vendor's runtime lowers and runs an exported program, and runs a package. One without it loads
     the program, refuses to lower it, and can still run it uncompiled; a package it refuses, or the package needs no
     runtime and is right. Where the backend says that it computes by itself, what is right is not PyTorch's doing."""
     shipment = Shipment.of(host, bare, case, backend)
     observe_target(record, target, shipment, backend.name)
-    assert_as_expected(record)
+    assert_as_expected(record.expected, record.observed)
     missing = modules_if_any(host, case, backend)
     if not missing:
         record.note("There is no target without the backend's runtime: it is PyTorch's own, and needs nothing else.")
         return
-    absent = bench.device("target without the runtime", Availability.FULL, without=missing)
+    absent = context.device("target without the runtime", Availability.FULL, without=missing)
     observe_target(record, absent, shipment, backend.name, missing)
-    assert_as_expected(record)
+    assert_as_expected(record.expected, record.observed)
 
 
 @clause(
     "runtime.fallback",
-    source=AVAILABILITY,
-    level=Level.CORE,
-    toolchain=DYNAMO,
     cases=("chain", "matmul", "reductions", "softmax", "network", "beyond_32_bits"),
-    control=Control.NONE,
     needs=(features.delegation,),
 )
-def test_fallback(host, bare, case):
+def test_fallback(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
     """A backend that leaves a whole model to PyTorch's own operators declares that (delegation); one that says that it
     computes by itself leaves none entirely."""
     kept = host.operators_run(host.lower(case), case.call.inputs)

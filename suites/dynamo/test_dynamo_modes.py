@@ -7,46 +7,42 @@ import contextlib
 import torch
 
 from conformance import features
+from conformance.api.assertions import check
 from conformance.api.availability import Availability
 from conformance.api.errors import SubjectError
 from conformance.api.verdicts import NotExercised
-from conformance.contract import Level, clause
+from conformance.compare.assertions import assert_close, assert_equal
+from conformance.contract import Level, clauses
+from conformance.discovery.describing import Description
+from conformance.run.cell_context import CellContext
 from conformance.toolchains.dynamo.assertions import (
     assert_counts,
     assert_same_surroundings,
+    assert_same_without_options,
     assert_taken_or_refused,
     assert_trained_alike,
 )
-from conformance.toolchains.torchscript.assertions import assert_close, assert_equal, check
+from conformance.toolchains.dynamo.client import DynamoDevice, PreparedCase
 
-SOURCE = "pytorch/pytorch#89373"
 AUTOGRAD = "https://docs.pytorch.org/docs/stable/notes/autograd.html"
 REPRODUCIBLE = "https://docs.pytorch.org/docs/stable/notes/randomness.html"
 COMPILE = "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"
-DYNAMO = "dynamo"
-TRAINING = (features.training,)
 GUARDS = ("none", "no_grad", "inference_mode")
 #: No backend can know it.
 UNKNOWN = "no_such_thing_of_conformance"
 
+clause = clauses(source="pytorch/pytorch#89373", level=Level.COMPLETE)
 
-@clause(
-    "modes.nothing-retained", source=AUTOGRAD, level=Level.CORE, toolchain=DYNAMO, cases=("chain", "several_outputs")
-)
-def test_nothing_is_retained(host, case):
+
+@clause("modes.nothing-retained", source=AUTOGRAD, level=Level.CORE, cases=("chain", "several_outputs"))
+def test_nothing_is_retained(host: DynamoDevice, case: PreparedCase) -> None:
     """Nothing holds the inputs and the results of a call but the caller, not even those that were lowered for."""
     kept = host.retained(host.compile(case), case.call.inputs)
     check(not kept, f"{case.name}: still in memory: {', '.join(kept)}")
 
 
-@clause(
-    "modes.no-grad",
-    source=AUTOGRAD,
-    level=Level.CORE,
-    toolchain=DYNAMO,
-    cases=("chain", "parameters", "several_outputs"),
-)
-def test_no_grad(host, case):
+@clause("modes.no-grad", source=AUTOGRAD, level=Level.CORE, cases=("chain", "parameters", "several_outputs"))
+def test_no_grad(host: DynamoDevice, case: PreparedCase) -> None:
     """Under no_grad and inference_mode the results are right, in whatever order the modes come, and none of them
     requires grad, not even where the inputs do."""
     compiled = host.compile(case)
@@ -63,11 +59,10 @@ def test_no_grad(host, case):
     "modes.no-grad-then-training",
     source=AUTOGRAD,
     level=Level.CORE,
-    toolchain=DYNAMO,
     cases=("chain", "trained"),
-    needs=TRAINING,
+    needs=(features.training,),
 )
-def test_no_grad_then_training(host, bare, case):
+def test_no_grad_then_training(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
     """What was lowered for under no_grad or inference_mode is lowered for again where gradients are wanted."""
     original = bare.build(case)
     for guard in GUARDS[1:]:
@@ -81,12 +76,10 @@ def test_no_grad_then_training(host, bare, case):
 @clause(
     "modes.autocast",
     source="https://docs.pytorch.org/docs/stable/amp.html",
-    level=Level.COMPLETE,
-    toolchain=DYNAMO,
     cases=("products",),
     needs=(features.half_precision,),
 )
-def test_autocast(host, bare, case):
+def test_autocast(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
     """Under autocast the results have the dtype and, within that dtype's precision, the values of eager PyTorch under
     autocast; and without it they are as before."""
     compiled, original = host.compile(case), bare.build(case)
@@ -97,14 +90,8 @@ def test_autocast(host, bare, case):
         assert_close(found, expected, f"{case.name} under {guard}")
 
 
-@clause(
-    "modes.lowering-leaves-no-trace",
-    source=SOURCE,
-    level=Level.CORE,
-    toolchain=DYNAMO,
-    cases=("chain", "matmul"),
-)
-def test_lowering_leaves_no_trace(host, case):
+@clause("modes.lowering-leaves-no-trace", level=Level.CORE, cases=("chain", "matmul"))
+def test_lowering_leaves_no_trace(host: DynamoDevice, case: PreparedCase) -> None:
     """Lowering changes nothing that others in the process rely on: random state, modes, defaults, precision, threads,
     environment; in its own thread and in new ones."""
     before = {thread: host.surroundings(thread) for thread in ("this", "new")}
@@ -115,14 +102,8 @@ def test_lowering_leaves_no_trace(host, case):
         )
 
 
-@clause(
-    "modes.running-leaves-no-trace",
-    source=SOURCE,
-    level=Level.CORE,
-    toolchain=DYNAMO,
-    cases=("chain", "matmul", "large"),
-)
-def test_running_leaves_no_trace(host, case):
+@clause("modes.running-leaves-no-trace", level=Level.CORE, cases=("chain", "matmul", "large"))
+def test_running_leaves_no_trace(host: DynamoDevice, case: PreparedCase) -> None:
     """Compiled code that runs changes nothing that others in the process rely on; in its own thread and in new ones."""
     lowered = host.lower(case)
     before = {thread: host.surroundings(thread) for thread in ("this", "new")}
@@ -133,8 +114,8 @@ def test_running_leaves_no_trace(host, case):
             assert_same_surroundings(found, expected, f"{thread} thread after running {case.name}")
 
 
-@clause("modes.errors-leave-no-trace", source=SOURCE, level=Level.COMPLETE, toolchain=DYNAMO, cases=("lookup",))
-def test_errors_leave_no_trace(host, case):
+@clause("modes.errors-leave-no-trace", cases=("lookup",))
+def test_errors_leave_no_trace(host: DynamoDevice, case: PreparedCase) -> None:
     """A call that ends with an error leaves everything that others rely on as it was."""
     table, where = case.call.inputs
     lowered = host.lower(case)
@@ -145,14 +126,8 @@ def test_errors_leave_no_trace(host, case):
         assert_same_surroundings(host.surroundings(after="run"), before, f"{case.name}, after an index out of bounds")
 
 
-@clause(
-    "modes.threads",
-    source=SOURCE,
-    level=Level.COMPLETE,
-    toolchain=DYNAMO,
-    cases=("chain", "matmul", "several_outputs", "parameters"),
-)
-def test_threads(host, case):
+@clause("modes.threads", cases=("chain", "matmul", "several_outputs", "parameters"))
+def test_threads(host: DynamoDevice, case: PreparedCase) -> None:
     """What one thread has lowered, a fresh thread and several at once can call; the backend's code runs each time."""
     lowered = host.lower(case)
     calls = 0
@@ -167,8 +142,8 @@ def test_threads(host, case):
         assert_counts(host.counts(lowered), where, least_runs=calls)
 
 
-@clause("modes.threads-lower", source=SOURCE, level=Level.COMPLETE, toolchain=DYNAMO, cases=("chain", "parameters"))
-def test_threads_lower(host, case):
+@clause("modes.threads-lower", cases=("chain", "parameters"))
+def test_threads_lower(host: DynamoDevice, case: PreparedCase) -> None:
     """Several threads may make the first call of a compiled model at once."""
     compiled = host.compile(case)
     found = host.run_in_threads(compiled, case.calls, threads=4)
@@ -179,8 +154,8 @@ def test_threads_lower(host, case):
     assert_counts(host.counts(compiled), case.name, least_runs=4 * 3 * len(case.calls))
 
 
-@clause("modes.thread-local", source=SOURCE, level=Level.COMPLETE, toolchain=DYNAMO, cases=("chain", "matmul"))
-def test_thread_local(host, case):
+@clause("modes.thread-local", cases=("chain", "matmul"))
+def test_thread_local(host: DynamoDevice, case: PreparedCase) -> None:
     """The modes are thread-local: fresh threads have their own, whatever their parent's are, and keep them when they
     call compiled code."""
     lowered = host.lower(case)
@@ -191,8 +166,8 @@ def test_thread_local(host, case):
         assert_equal(found.modes, fresh, f"{case.name}: the modes of threads that were started under {guard}")
 
 
-@clause("modes.after-threads", source=SOURCE, level=Level.COMPLETE, toolchain=DYNAMO, cases=("chain", "matmul"))
-def test_after_threads(host, case):
+@clause("modes.after-threads", cases=("chain", "matmul"))
+def test_after_threads(host: DynamoDevice, case: PreparedCase) -> None:
     """After several threads at once nothing is lowered again, and the same operators as before are left to PyTorch."""
     lowered = host.lower(case)
     before = sorted(host.operators_run(lowered, case.call.inputs))
@@ -209,10 +184,9 @@ def test_after_threads(host, case):
     "modes.repeatable",
     source=REPRODUCIBLE,
     level=Level.CORE,
-    toolchain=DYNAMO,
     cases=("chain", "matmul", "reductions", "softmax", "large", "network"),
 )
-def test_repeatable(host, case):
+def test_repeatable(host: DynamoDevice, case: PreparedCase) -> None:
     """The same call gives the same bits again, and so does the model when it is lowered a second time."""
     lowered = host.lower(case)
     first, *others = host.run_often(lowered, case.call.inputs, 5)
@@ -223,8 +197,8 @@ def test_repeatable(host, case):
     assert_equal(again.result, first.result, f"{case.name}, lowered again")
 
 
-@clause("modes.seeds", source=REPRODUCIBLE, level=Level.COMPLETE, toolchain=DYNAMO, cases=("dropout",))
-def test_seeds(host, case):
+@clause("modes.seeds", source=REPRODUCIBLE, cases=("dropout",))
+def test_seeds(host: DynamoDevice, case: PreparedCase) -> None:
     """PyTorch's seed decides what a model draws: the same seed the same, another seed something else, and each call
     draws anew."""
     compiled = host.compile(case)
@@ -234,31 +208,28 @@ def test_seeds(host, case):
     check(not torch.equal(one[0], other[0]), f"{case.name}: the seeds 1 and 2 give the same")
 
 
-@clause("modes.unknown-options", source=COMPILE, level=Level.COMPLETE, toolchain=DYNAMO, cases=("chain",))
-def test_unknown_options(host, case):
+@clause("modes.unknown-options", source=COMPILE, cases=("chain",))
+def test_unknown_options(host: DynamoDevice, case: PreparedCase) -> None:
     """An option and a mode that no backend can know are refused with an error that names them, or said to be ignored;
     and change nothing."""
     assert_taken_or_refused(host, case, UNKNOWN, options={UNKNOWN: 1})
     assert_taken_or_refused(host, case, UNKNOWN, mode=UNKNOWN)
 
 
-@clause("modes.options-apart", source=COMPILE, level=Level.COMPLETE, toolchain=DYNAMO, cases=("chain", "matmul"))
-def test_options_apart(host, case, backend, bench):
+@clause("modes.options-apart", source=COMPILE, cases=("chain", "matmul"))
+def test_options_apart(host: DynamoDevice, case: PreparedCase, backend: Description, context: CellContext) -> None:
     """Options belong to one compile: beside one with the author's options, and one with others, a compile without any
     does what it does in a process of its own, bit by bit; and after it the first still does what it did."""
-    alone = bench.device("alone", Availability.FULL)
+    alone = context.device("alone", Availability.FULL)
     plain = alone.compile_with(case)
     expected = alone.run(plain, case.call.inputs).result
-    ran = sorted(alone.operators_run(plain, case.call.inputs))
+    operators = sorted(alone.operators_run(plain, case.call.inputs))
     own = host.lower(case)
     with_options = host.run(own, case.call.inputs).result
     with contextlib.suppress(SubjectError):
         host.run(host.compile_with(case, options={UNKNOWN: 1}), case.call.inputs)
     for _ in range(2):
-        plain = host.compile_with(case)
-        assert_equal(host.run(plain, case.call.inputs).result, expected, f"{case.name}, compiled without options")
-        assert_equal(sorted(host.operators_run(plain, case.call.inputs)), ran, f"{case.name}: what PyTorch runs itself")
-        assert_counts(host.counts(plain), case.name, lowerings=1, least_runs=3)
+        assert_same_without_options(host, case, expected, operators)
         again = host.run(own, case.call.inputs).result
         assert_equal(again, with_options, f"{case.name} with the author's options, after a compile without any")
         host.reset()

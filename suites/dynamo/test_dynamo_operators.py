@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from conformance.contract import Control, Level, clause
+from conformance.contract import Control, Level, SpeaksOf, clause
+from conformance.operators.trial import OperatorTrial
+from conformance.run.cell_context import CellContext
+from conformance.run.result import Record
 
 
 @clause(
     "compile.operators",
     source="pytorch/pytorch#89373, and op_db of torch.testing._internal.common_methods_invocations",
     level=Level.REPORTED,
-    toolchain="dynamo",
     control=Control.NONE,
-    speaks_of="operators",
+    speaks_of=SpeaksOf.OPERATORS,
 )
-def test_table(bench, operators, record):
+def test_table(context: CellContext, operators: OperatorTrial, record: Record) -> None:
     """In each dtype that PyTorch takes for an operator, and on PyTorch's own samples, between other operators, the
     backend is right, refuses, is wrong, fails or crashes: the operator table says which, how large the errors are, and
     how much of the work PyTorch still does."""
-    record.operators.extend(operators.rows(bench.cell.operator))
+    record.operators.extend(operators.rows(context.cell.operator))

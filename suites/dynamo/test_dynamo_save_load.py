@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 from conformance import features
+from conformance.api.assertions import check, refused
 from conformance.api.verdicts import NotApplicable
-from conformance.contract import Control, Level, clause
+from conformance.compare.assertions import assert_close
+from conformance.contract import Control, Level, clauses
+from conformance.discovery.describing import Description
+from conformance.run.result import Record
 from conformance.toolchains import corpus
 from conformance.toolchains.dynamo.assertions import assert_counts, assert_same_effects
-from conformance.toolchains.torchscript.assertions import assert_close, check, refused
+from conformance.toolchains.dynamo.client import DynamoDevice, PreparedCase
 
-EXPORT = "pytorch/pytorch#89373, and torch.export"
-PACKAGE = "pytorch/pytorch#89373, and torch.compiler.load_compiled_function"
-CACHE = "pytorch/pytorch#89373, and torch.compiler.save_cache_artifacts"
-DYNAMO = "dynamo"
 #: The rows of both arguments.
 ROWS = ((0, 0), (1, 0))
 #: torch.export takes no branch on data, and these are called with other sizes than they are exported for.
 NOT_EXPORTED = ("branch_on_data", "sizes", "sized_backward")
-EXPORTED = tuple(case.name for case in corpus(DYNAMO) if case.name not in NOT_EXPORTED)
+EXPORTED = tuple(case.name for case in corpus("dynamo") if case.name not in NOT_EXPORTED)
 REPRESENTATIVE = ("chain", "matmul", "several_outputs", "parameters", "network")
 
+export_clause = clauses(source="pytorch/pytorch#89373, and torch.export", level=Level.CORE)
+package_clause = clauses(
+    source="pytorch/pytorch#89373, and torch.compiler.load_compiled_function",
+    level=Level.COMPLETE,
+    needs=(features.packages,),
+)
+cache_clause = clauses(
+    source="pytorch/pytorch#89373, and torch.compiler.save_cache_artifacts", level=Level.CORE, cases=REPRESENTATIVE
+)
 
-@clause("export.same-outputs", source=EXPORT, level=Level.CORE, toolchain=DYNAMO, cases=EXPORTED)
-def test_exported_outputs(host, target, case):
+
+@export_clause("export.same-outputs", cases=EXPORTED)
+def test_exported_outputs(host: DynamoDevice, target: DynamoDevice, case: PreparedCase) -> None:
     """A model that is exported and saved, and loaded and compiled in another process, gives the same outputs there; and
     it is the backend's code that ran."""
     lowered = target.lower(target.load_exported(host.export(case, case.call.inputs), case), case.call.inputs)
@@ -31,15 +41,8 @@ def test_exported_outputs(host, target, case):
     assert_counts(target.counts(lowered), case.name, least_runs=len(case.calls))
 
 
-@clause(
-    "export.dynamic-sizes",
-    source=EXPORT,
-    level=Level.CORE,
-    toolchain=DYNAMO,
-    cases=("sizes",),
-    needs=(features.dynamic_shapes,),
-)
-def test_exported_sizes(host, target, case):
+@export_clause("export.dynamic-sizes", cases=("sizes",), needs=(features.dynamic_shapes,))
+def test_exported_sizes(host: DynamoDevice, target: DynamoDevice, case: PreparedCase) -> None:
     """A program that is exported for any size is lowered once for marked dimensions, and serves every size from two
     up."""
     loaded = target.load_exported(host.export(case, case.call.inputs, ROWS), case)
@@ -50,8 +53,8 @@ def test_exported_sizes(host, target, case):
     assert_counts(target.counts(lowered), case.name, lowerings=1, least_runs=len(case.calls))
 
 
-@clause("export.twice", source=EXPORT, level=Level.CORE, toolchain=DYNAMO, cases=("parameters", "network"))
-def test_exported_twice(host, target, bare, case):
+@export_clause("export.twice", cases=("parameters", "network"))
+def test_exported_twice(host: DynamoDevice, target: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
     """Two programs of one model, loaded into one process, each keep the weights that they were exported with."""
     models = [host.build(case, variant) for variant in (0, 1)]
     programs = [host.export(model, case.call.inputs) for model in models]
@@ -62,14 +65,8 @@ def test_exported_twice(host, target, bare, case):
             assert_close(target.run(model, case.call.inputs).result, expected, f"the {whose} program of {case.name}")
 
 
-@clause(
-    "export.mutation",
-    source=EXPORT,
-    level=Level.CORE,
-    toolchain=DYNAMO,
-    cases=("writes_input", "writes_slice", "writes_buffer"),
-)
-def test_exported_mutation(host, target, case):
+@export_clause("export.mutation", cases=("writes_input", "writes_slice", "writes_buffer"))
+def test_exported_mutation(host: DynamoDevice, target: DynamoDevice, case: PreparedCase) -> None:
     """What an exported program writes to its inputs, to slices of them and to its buffers is written back."""
     lowered = target.lower(target.load_exported(host.export(case, case.call.inputs), case), case.call.inputs)
     for call in case.calls:
@@ -78,15 +75,8 @@ def test_exported_mutation(host, target, case):
         assert_same_effects(seen, call.effects, f"{case.name}, exported")
 
 
-@clause(
-    "package.same-outputs",
-    source=PACKAGE,
-    level=Level.COMPLETE,
-    toolchain=DYNAMO,
-    cases=(*REPRESENTATIVE, "views", "reductions", "beyond_32_bits", "dictionary"),
-    needs=(features.packages,),
-)
-def test_packaged_outputs(host, target, case):
+@package_clause("package.same-outputs", cases=(*REPRESENTATIVE, "views", "reductions", "beyond_32_bits", "dictionary"))
+def test_packaged_outputs(host: DynamoDevice, target: DynamoDevice, case: PreparedCase) -> None:
     """What ``aot_compile`` makes of a model, saved and loaded in another process, gives the same outputs there, each
     argument in its place."""
     loaded = target.load_package(host.package(case, case.call.inputs))
@@ -96,15 +86,8 @@ def test_packaged_outputs(host, target, case):
         assert_close(result, call.expected, f"{case.name}, packaged")
 
 
-@clause(
-    "package.ready",
-    source=PACKAGE,
-    level=Level.COMPLETE,
-    toolchain=DYNAMO,
-    cases=("chain", "parameters", "network"),
-    needs=(features.packages,),
-)
-def test_packages_are_ready(host, target, case):
+@package_clause("package.ready", cases=("chain", "parameters", "network"))
+def test_packages_are_ready(host: DynamoDevice, target: DynamoDevice, case: PreparedCase) -> None:
     """Nothing is compiled where a package is loaded and called: neither Dynamo, nor AOT Autograd, nor a tracer does
     any work there."""
     loaded = target.load_package(host.package(case, case.call.inputs))
@@ -115,15 +98,10 @@ def test_packages_are_ready(host, target, case):
         check(not work, f"the {number} call of the package does a compiler's work: {', '.join(work)}")
 
 
-@clause(
-    "package.weights",
-    source=PACKAGE,
-    level=Level.COMPLETE,
-    toolchain=DYNAMO,
-    cases=("parameters", "network"),
-    needs=(features.packages,),
-)
-def test_packages_take_weights(host, target, bare, case):
+@package_clause("package.weights", cases=("parameters", "network"))
+def test_packages_take_weights(
+    host: DynamoDevice, target: DynamoDevice, bare: DynamoDevice, case: PreparedCase
+) -> None:
     """A package computes with the weights of the model that it is called with, whatever they were when it was made."""
     loaded = target.load_package(host.package(case, case.call.inputs))
     expected = bare.run(bare.build(case, variant=1), case.call.inputs).result
@@ -132,15 +110,8 @@ def test_packages_take_weights(host, target, bare, case):
         assert_close(result, wanted, f"the package of {case.name} with the weights of model {variant}")
 
 
-@clause(
-    "package.guards",
-    source=PACKAGE,
-    level=Level.COMPLETE,
-    toolchain=DYNAMO,
-    cases=("chain", "matmul", "parameters"),
-    needs=(features.packages,),
-)
-def test_packages_check_their_guards(host, target, case):
+@package_clause("package.guards", cases=("chain", "matmul", "parameters"))
+def test_packages_check_their_guards(host: DynamoDevice, target: DynamoDevice, case: PreparedCase) -> None:
     """Inputs that a package was not made for raise an error, and no value comes of them; later calls are sound."""
     loaded, model = target.load_package(host.package(case, case.call.inputs)), target.build(case)
     first, *others = case.call.inputs
@@ -152,18 +123,11 @@ def test_packages_check_their_guards(host, target, case):
     assert_close(result, case.call.expected, f"the package of {case.name}, after a failed guard")
 
 
-@clause(
-    "package.refusal",
-    source=PACKAGE,
-    level=Level.COMPLETE,
-    toolchain=DYNAMO,
-    cases=("chain",),
-    control=Control.NONE,
-)
-def test_packages_are_refused(host, case, backend):
+@package_clause("package.refusal", cases=("chain",), control=Control.NONE, needs=())
+def test_packages_are_refused(host: DynamoDevice, case: PreparedCase, backend: Description) -> None:
     """A backend whose compiled code cannot be saved is refused when it is compiled ahead of time, with an error that
     PyTorch has for that (AOT Autograd's own says "OutputCode") or one that names the backend."""
-    if features.packages.name not in backend.missing_features:
+    if backend.has(features.packages):
         raise NotApplicable("the backend declares that its packages can be saved")
     with refused("a package of a backend that declares that it has none") as refusal:
         host.package(case, case.call.inputs)
@@ -172,8 +136,8 @@ def test_packages_are_refused(host, case, backend):
     check(clean or backend.name in refusal.text, f"the error does not say who cannot be saved: {refusal.text:.300}")
 
 
-@clause("cache.second-process", source=CACHE, level=Level.CORE, toolchain=DYNAMO, cases=REPRESENTATIVE)
-def test_second_process(host, target, bare, case):
+@cache_clause("cache.second-process")
+def test_second_process(host: DynamoDevice, target: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
     """A process that compiles what another one has compiled before it gives the same outputs, whatever was cached
     between them; and so does the same model with other weights."""
     for call in case.calls:
@@ -185,14 +149,16 @@ def test_second_process(host, target, bare, case):
     assert_counts(target.counts(lowered), case.name, least_runs=len(case.calls))
 
 
-def _assert_other_weights(target, bare, case):
+def _assert_other_weights(target: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
     other = target.lower(target.build(case, variant=1), case.call.inputs)
     expected = bare.run(bare.build(case, variant=1), case.call.inputs).result
     assert_close(target.run(other, case.call.inputs).result, expected, f"{case.name} with other weights")
 
 
-@clause("cache.artifacts", source=CACHE, level=Level.CORE, toolchain=DYNAMO, cases=REPRESENTATIVE)
-def test_cache_artifacts(host, target, bare, case, record):
+@cache_clause("cache.artifacts")
+def test_cache_artifacts(
+    host: DynamoDevice, target: DynamoDevice, bare: DynamoDevice, case: PreparedCase, record: Record
+) -> None:
     """``torch.compiler.save_cache_artifacts`` and ``load_cache_artifacts`` do no harm: a process that was given the
     artifacts of another one gives the same outputs, and so does the same model with other weights."""
     host.run(host.lower(case), case.call.inputs)

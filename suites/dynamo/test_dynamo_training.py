@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 from conformance import features
+from conformance.api.assertions import check
 from conformance.api.errors import SubjectError
 from conformance.api.verdicts import NotApplicable
-from conformance.contract import Control, Level, clause
+from conformance.compare.assertions import assert_close
+from conformance.contract import Control, Level, clauses
+from conformance.discovery.describing import Description
+from conformance.run.result import Record
 from conformance.toolchains.dynamo.assertions import (
     assert_counts,
     assert_dropped_alike,
     assert_trained_alike,
     assert_training_refused,
 )
-from conformance.toolchains.torchscript.assertions import assert_close, check
+from conformance.toolchains.dynamo.client import DynamoDevice, PreparedCase
 
-AUTOGRAD = "https://docs.pytorch.org/docs/stable/notes/autograd.html"
-DYNAMO = "dynamo"
-TRAINING = (features.training,)
+clause = clauses(
+    source="https://docs.pytorch.org/docs/stable/notes/autograd.html", level=Level.CORE, needs=(features.training,)
+)
 
 
 @clause(
     "training.gradients",
-    source=AUTOGRAD,
-    level=Level.CORE,
-    toolchain=DYNAMO,
     cases=(
         "chain",
         "float64",
@@ -39,9 +41,8 @@ TRAINING = (features.training,)
         "trained",
         "convolved",
     ),
-    needs=TRAINING,
 )
-def test_gradients(host, bare, case):
+def test_gradients(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
     """The gradients of inputs and parameters are those of eager PyTorch, and so are results that are gone back from."""
     lowered, original = host.lower(case), bare.build(case)
     for call in case.calls:
@@ -50,15 +51,8 @@ def test_gradients(host, bare, case):
     assert_counts(host.counts(lowered), case.name, least_runs=len(case.calls))
 
 
-@clause(
-    "training.requires-grad",
-    source=AUTOGRAD,
-    level=Level.CORE,
-    toolchain=DYNAMO,
-    cases=("chain", "several_outputs", "partly_differentiable"),
-    needs=TRAINING,
-)
-def test_requires_grad(host, bare, case):
+@clause("training.requires-grad", cases=("chain", "several_outputs", "partly_differentiable"))
+def test_requires_grad(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
     """An output requires grad exactly where it does in eager PyTorch, whichever of the inputs require it; and gradients
     go to those inputs alone."""
     compiled, original = host.compile(case), bare.build(case)
@@ -70,15 +64,8 @@ def test_requires_grad(host, bare, case):
         assert_trained_alike(found, expected, f"{case.name}, arguments that require grad: {wanted}")
 
 
-@clause(
-    "training.non-leaf-inputs",
-    source=AUTOGRAD,
-    level=Level.CORE,
-    toolchain=DYNAMO,
-    cases=("chain", "matmul"),
-    needs=TRAINING,
-)
-def test_non_leaf_inputs(host, bare, case):
+@clause("training.non-leaf-inputs", cases=("chain", "matmul"))
+def test_non_leaf_inputs(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
     """Gradients go through inputs that are results of a computation, to what that began with."""
     lowered, original = host.lower(case, arranged="derived"), bare.build(case)
     for call in case.calls:
@@ -86,15 +73,8 @@ def test_non_leaf_inputs(host, bare, case):
         assert_trained_alike(found, bare.differentiate(original, call.inputs, derived=True), case.name)
 
 
-@clause(
-    "training.inner-no-grad",
-    source=AUTOGRAD,
-    level=Level.CORE,
-    toolchain=DYNAMO,
-    cases=("inner_no_grad",),
-    needs=TRAINING,
-)
-def test_inner_no_grad(host, bare, case):
+@clause("training.inner-no-grad", cases=("inner_no_grad",))
+def test_inner_no_grad(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
     """What a model computes under no_grad requires no grad, and no gradient goes through it."""
     lowered, original = host.lower(case), bare.build(case)
     for call in case.calls:
@@ -102,15 +82,8 @@ def test_inner_no_grad(host, bare, case):
         assert_trained_alike(found, bare.differentiate(original, call.inputs), case.name)
 
 
-@clause(
-    "training.steps",
-    source=AUTOGRAD,
-    level=Level.CORE,
-    toolchain=DYNAMO,
-    cases=("trained", "convolved"),
-    needs=TRAINING,
-)
-def test_steps(host, bare, case):
+@clause("training.steps", cases=("trained", "convolved"))
+def test_steps(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
     """Steps of gradient descent come to the losses and the parameters of eager PyTorch; frozen parameters stay."""
     compiled, original = host.compile(case), bare.build(case)
     losses, parameters = host.train(compiled, case.calls)
@@ -120,15 +93,8 @@ def test_steps(host, bare, case):
     assert_counts(host.counts(compiled), case.name, least_runs=len(losses))
 
 
-@clause(
-    "training.backward-again",
-    source=AUTOGRAD,
-    level=Level.COMPLETE,
-    toolchain=DYNAMO,
-    cases=("chain", "matmul"),
-    needs=TRAINING,
-)
-def test_backward_again(host, bare, case, record):
+@clause("training.backward-again", level=Level.COMPLETE, cases=("chain", "matmul"))
+def test_backward_again(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase, record: Record) -> None:
     """With retain_graph one may go back several times, with the same gradients each time; or an error names that."""
     try:
         found = host.differentiate(host.compile(case), case.call.inputs, often=3)
@@ -140,16 +106,8 @@ def test_backward_again(host, bare, case, record):
     assert_trained_alike(found, expected, f"{case.name}, gone back three times")
 
 
-@clause(
-    "training.double-backward",
-    source=AUTOGRAD,
-    level=Level.COMPLETE,
-    toolchain=DYNAMO,
-    cases=("chain", "matmul"),
-    needs=TRAINING,
-    control=Control.AOT,
-)
-def test_double_backward(host, bare, case, record):
+@clause("training.double-backward", level=Level.COMPLETE, cases=("chain", "matmul"), control=Control.STAND_INS)
+def test_double_backward(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase, record: Record) -> None:
     """Gradients of gradients are right, or refused with an error; they are never wrong, and never silently missing."""
     compiled = host.compile(case)
     try:
@@ -162,48 +120,33 @@ def test_double_backward(host, bare, case, record):
     assert_close(found, expected, f"{case.name}: gradients of gradients")
 
 
-@clause(
-    "training.dropout",
-    source=AUTOGRAD,
-    level=Level.COMPLETE,
-    toolchain=DYNAMO,
-    cases=("dropout",),
-    needs=TRAINING,
-)
-def test_dropout(host, case):
+@clause("training.dropout", level=Level.COMPLETE, cases=("dropout",))
+def test_dropout(host: DynamoDevice, case: PreparedCase) -> None:
     """What is dropped on the way forward is dropped on the way back, and about as much as was asked for."""
     compiled = host.compile(case)
     for call in case.calls:
         assert_dropped_alike(host.differentiate(compiled, call.inputs), 0.25, case.name)
 
 
-@clause(
-    "training.nothing-retained",
-    source=AUTOGRAD,
-    level=Level.COMPLETE,
-    toolchain=DYNAMO,
-    cases=("chain", "matmul"),
-    needs=TRAINING,
-)
-def test_training_retains_nothing(host, case):
+@clause("training.nothing-retained", level=Level.COMPLETE, cases=("chain", "matmul"))
+def test_training_retains_nothing(host: DynamoDevice, case: PreparedCase) -> None:
     """After a backward pass nothing holds the inputs, the results and the gradients of a call but the caller."""
     kept = host.retained(host.compile(case), case.call.inputs, differentiable=True)
     check(not kept, f"{case.name}: still in memory: {', '.join(kept)}")
 
 
-@clause(
-    "training.refusal",
-    source=AUTOGRAD,
-    level=Level.CORE,
-    toolchain=DYNAMO,
-    cases=("chain",),
-    control=Control.NONE,
-)
-def test_training_refused(host, bare, case, backend, other_case):
+@clause("training.refusal", cases=("chain",), control=Control.NONE, needs=())
+def test_training_refused(
+    host: DynamoDevice,
+    bare: DynamoDevice,
+    case: PreparedCase,
+    backend: Description,
+    other_case: Callable[[str], PreparedCase],
+) -> None:
     """A backend that declares no training refuses inputs and parameters that require grad by BackendCompilerFailed with
     its name, or refuses to go back; its results never just require no grad, which leaves them out of a larger loss
     unseen."""
-    if "training" not in backend.missing_features:
+    if backend.has(features.training):
         raise NotApplicable("the backend declares training: training.gradients holds it to that")
     for tried, wanted in ((case, (True, True)), (other_case("weighted"), (False, False))):
         assert_training_refused(host, bare, tried, backend.name, wanted)

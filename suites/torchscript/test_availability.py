@@ -2,66 +2,54 @@
 
 from __future__ import annotations
 
+from conformance.api.assertions import assert_as_expected, check
 from conformance.api.availability import Availability
 from conformance.api.verdicts import NotExercised
-from conformance.contract import Control, Level, clause
-from conformance.toolchains.torchscript.assertions import assert_close, check, unavailable
+from conformance.compare.assertions import assert_close
+from conformance.contract import Control, Level, clauses
+from conformance.discovery.describing import Description
+from conformance.run.cell_context import CellContext
+from conformance.run.result import Record
+from conformance.toolchains.torchscript.assertions import unavailable
 from conformance.toolchains.torchscript.behaviour import (
-    assert_as_expected,
     expected_on_host,
     expected_on_target,
     observe_host,
     observe_target,
     run_kind,
 )
+from conformance.toolchains.torchscript.client import PreparedCase, TorchScriptDevice
 
 EVERY_STATE = tuple(Availability)
 NONE, FULL = Availability.NONE, Availability.FULL
 BOTH_RUNTIMES = ("full", "lite")
-SOURCE = "pytorch/pytorch#53068"
+
+clause = clauses(source="pytorch/pytorch#53068", level=Level.MOBILE, control=Control.NONE)
 
 
-@clause(
-    "availability.host",
-    source=SOURCE,
-    level=Level.MOBILE,
-    runtimes=("full",),
-    hosts=EVERY_STATE,
-    control=Control.NONE,
-)
-def test_host(host, case, bench, record):
+@clause("availability.host", runtimes=("full",), hosts=EVERY_STATE)
+def test_host(host: TorchScriptDevice, case: PreparedCase, context: CellContext, record: Record) -> None:
     """On the host, lowering, its warning, running, and saving behave as the table of #53068 says for what the backend
     can do there; compile and execute are measured, and are what the state says."""
-    record.expected = expected_on_host(bench.cell.host)
+    record.expected = expected_on_host(context.cell.host)
     record.observed = observe_host(host, case)
-    assert_as_expected(record)
+    assert_as_expected(record.expected, record.observed)
 
 
-@clause(
-    "availability.target",
-    source=SOURCE,
-    level=Level.MOBILE,
-    runtimes=BOTH_RUNTIMES,
-    hosts=EVERY_STATE,
-    targets=EVERY_STATE,
-    control=Control.NONE,
-)
-def test_target(host, target, case, bench, record):
+@clause("availability.target", runtimes=BOTH_RUNTIMES, hosts=EVERY_STATE, targets=EVERY_STATE)
+def test_target(
+    host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase, context: CellContext, record: Record
+) -> None:
     """An artifact from a host in any state loads and runs on a target in any state as the table of #53068 says, by the
     full JIT and by the lite interpreter."""
-    record.expected = expected_on_target(bench.cell.host, bench.cell.target)
+    assert context.cell.target is not None
+    record.expected = expected_on_target(context.cell.host, context.cell.target)
     record.observed = observe_target(host, target, case)
-    assert_as_expected(record)
+    assert_as_expected(record.expected, record.observed)
 
 
-@clause(
-    "availability.claim",
-    source=SOURCE,
-    level=Level.MOBILE,
-    hosts=EVERY_STATE,
-    control=Control.NONE,
-)
-def test_claim(host, case):
+@clause("availability.claim", hosts=EVERY_STATE)
+def test_claim(host: TorchScriptDevice, case: PreparedCase) -> None:
     """is_available() is true exactly when compile and execute can both be called, and both were measured; a fresh
     object of the backend's class says the same as the one inside a lowered module."""
     lowered = host.lower(case)
@@ -76,14 +64,8 @@ def test_claim(host, case):
     )
 
 
-@clause(
-    "availability.impossible",
-    source=SOURCE,
-    level=Level.MOBILE,
-    hosts=EVERY_STATE,
-    control=Control.NONE,
-)
-def test_impossible(host, case):
+@clause("availability.impossible", hosts=EVERY_STATE)
+def test_impossible(host: TorchScriptDevice, case: PreparedCase) -> None:
     """A host that cannot compile cannot execute either: execute without compile is not possible there."""
     ability = host.measure(host.lower(case), case.call)
     check(
@@ -92,14 +74,8 @@ def test_impossible(host, case):
     )
 
 
-@clause(
-    "availability.impossible-target",
-    source=SOURCE,
-    level=Level.MOBILE,
-    targets=EVERY_STATE,
-    control=Control.NONE,
-)
-def test_impossible_target(host, target, case):
+@clause("availability.impossible-target", targets=EVERY_STATE)
+def test_impossible_target(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """A target that claims to be available can execute what it compiles: no compile without execute there."""
     claims = target.claims_directly()
     artifact = host.save(host.lower(case))
@@ -114,18 +90,12 @@ def test_impossible_target(host, target, case):
     )
 
 
-@clause(
-    "availability.warning",
-    source=SOURCE,
-    level=Level.MOBILE,
-    hosts=(NONE, FULL),
-    control=Control.NONE,
-)
-def test_warning(host, case, backend, bench):
+@clause("availability.warning", hosts=(NONE, FULL))
+def test_warning(host: TorchScriptDevice, case: PreparedCase, backend: Description, context: CellContext) -> None:
     """Lowering on a host where the backend is not available warns that it is not, by name, and that saving and loading
     elsewhere still work; where it is available nothing of the kind is said."""
     said = host.lower(case).warnings
-    if bench.cell.host is FULL:
+    if context.cell.host is FULL:
         warned = f"Backend [{backend.name}] is not available" in said
         check(not warned, f"a warning although the backend is available: {said.strip():.300}")
     else:
@@ -133,14 +103,8 @@ def test_warning(host, case, backend, bench):
         check(wanted in said, f"expected the warning {wanted!r}..., found {said.strip():.300}")
 
 
-@clause(
-    "availability.lost",
-    source=SOURCE,
-    level=Level.MOBILE,
-    runtimes=BOTH_RUNTIMES,
-    control=Control.NONE,
-)
-def test_lost(host, target, case, backend):
+@clause("availability.lost", runtimes=BOTH_RUNTIMES)
+def test_lost(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase, backend: Description) -> None:
     """A backend that becomes unavailable after loading: running raises "Backend is not available.", nothing crashes,
     and nothing that was loaded is harmed."""
     loaded = target.load(host.save(host.lower(case)))
@@ -159,29 +123,20 @@ def test_lost(host, target, case, backend):
 
 @clause(
     "availability.regained",
-    source=SOURCE,
-    level=Level.MOBILE,
     cases=("add", "two_methods", "parameters", "conv_net"),
     runtimes=BOTH_RUNTIMES,
     hosts=(NONE,),
     targets=(FULL,),
-    control=Control.NONE,
 )
-def test_regained(host, target, case):
+def test_regained(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """An artifact that was lowered while the host was unavailable runs on a target where the backend is available."""
     loaded = target.load(host.save(host.lower(case)))
     for call in case.calls:
         assert_close(target.run_call(loaded, call)[0], call.expected, f"{case.name}, lowered where unavailable")
 
 
-@clause(
-    "availability.stable",
-    source=SOURCE,
-    level=Level.MOBILE,
-    hosts=EVERY_STATE,
-    control=Control.NONE,
-)
-def test_stable(host, case):
+@clause("availability.stable", hosts=EVERY_STATE)
+def test_stable(host: TorchScriptDevice, case: PreparedCase) -> None:
     """The claim does not change between two questions in the same state, and asking costs little."""
     lowered = host.lower(case)
     claims = host.claims(lowered, count=50)
@@ -195,16 +150,8 @@ def test_stable(host, case):
     check(after == claims["answers"][0], f"after running, the answer is {after}")
 
 
-@clause(
-    "availability.text",
-    source=SOURCE,
-    level=Level.MOBILE,
-    runtimes=BOTH_RUNTIMES,
-    hosts=(FULL, NONE),
-    targets=(NONE,),
-    control=Control.NONE,
-)
-def test_text(host, target, case):
+@clause("availability.text", runtimes=BOTH_RUNTIMES, hosts=(FULL, NONE), targets=(NONE,))
+def test_text(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Loading where the backend is not available raises torch.jit.Error with the text "Backend is not available.", and
     the process is sound afterwards."""
     artifact = host.save(host.lower(case))

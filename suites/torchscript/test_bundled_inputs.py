@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from conformance.api.assertions import check, refused
 from conformance.api.availability import Availability
 from conformance.api.errors import SubjectError
 from conformance.api.verdicts import NotApplicable
-from conformance.contract import Control, Level, clause
-from conformance.toolchains.torchscript.assertions import assert_bundle, assert_close, assert_equal, check, refused
+from conformance.compare.assertions import assert_close, assert_equal
+from conformance.contract import Control, Level, clauses
+from conformance.run.cell_context import CellContext
+from conformance.toolchains.torchscript.assertions import assert_bundle
+from conformance.toolchains.torchscript.client import PreparedCase, TorchScriptDevice
 
-BOTH_RUNTIMES = ("full", "lite")
-SOURCE = "pytorch/pytorch#71597"
+clause = clauses(source="pytorch/pytorch#71597", level=Level.MOBILE, runtimes=("full", "lite"))
 
 
-def samples_of(case):
+def samples_of(case: PreparedCase) -> dict[str, list[tuple[Any, ...]]]:
     """The case's inputs by method, as they are bundled."""
     return {method: [call.inputs for call in case.calls_of(method)] for method in case.methods}
 
 
 @clause(
     "bundled.after-lowering",
-    source=SOURCE,
-    level=Level.MOBILE,
     cases=("add", "integers", "half_precision", "non_contiguous", "zero_dim", "nested_values", "scalars", "optionals"),
-    runtimes=BOTH_RUNTIMES,
 )
-def test_bundled_after_lowering(host, target, case):
+def test_bundled_after_lowering(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Inputs bundled to a lowered module survive saving and loading: number, values, order, dtypes and shapes, by each
     function that reads them."""
     lowered = host.lower(case)
@@ -34,14 +36,8 @@ def test_bundled_after_lowering(host, target, case):
     assert_bundle(target, target.load(host.save(lowered)), samples)
 
 
-@clause(
-    "bundled.runs",
-    source=SOURCE,
-    level=Level.MOBILE,
-    cases=("add", "two_methods", "conv_net", "integers"),
-    runtimes=BOTH_RUNTIMES,
-)
-def test_bundled_inputs_run(host, target, case):
+@clause("bundled.runs", cases=("add", "two_methods", "conv_net", "integers"))
+def test_bundled_inputs_run(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Each method runs on its bundled inputs after loading, with the outputs from before."""
     lowered = host.lower(case)
     host.bundle(lowered, samples_of(case))
@@ -53,8 +49,8 @@ def test_bundled_inputs_run(host, target, case):
             assert_close(target.run(loaded, method, inputs), call.expected, f"{case.name}.{method} on a bundled input")
 
 
-@clause("bundled.methods", source=SOURCE, level=Level.MOBILE, cases=("two_methods",), runtimes=BOTH_RUNTIMES)
-def test_several_methods(host, target, case):
+@clause("bundled.methods", cases=("two_methods",))
+def test_several_methods(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Each of several methods has inputs of its own; bundling to one leaves the others without."""
     lowered = host.lower(case)
     samples = samples_of(case)
@@ -68,8 +64,8 @@ def test_several_methods(host, target, case):
     check(not target.has_bundle(loaded), "inputs bundled to one method appear for forward as well")
 
 
-@clause("bundled.info", source=SOURCE, level=Level.MOBILE, cases=("add", "two_methods"), runtimes=BOTH_RUNTIMES)
-def test_info(host, target, case):
+@clause("bundled.info", cases=("add", "two_methods"))
+def test_info(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """The info strings of bundled inputs survive."""
     lowered = host.lower(case)
     info = ["measured at noon", "größe: 2 by 3"]
@@ -80,8 +76,8 @@ def test_info(host, target, case):
         assert_equal(found[method]["info"], info, f"the info of {method}")
 
 
-@clause("bundled.inflatable", source=SOURCE, level=Level.MOBILE, runtimes=BOTH_RUNTIMES)
-def test_inflatable(host, target, case):
+@clause("bundled.inflatable")
+def test_inflatable(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Inflatable arguments survive: zeros that are stored compactly, and values inflated by an expression."""
     import torch
 
@@ -98,16 +94,8 @@ def test_inflatable(host, target, case):
     assert_bundle(target, target.load(host.save(expression)), samples)
 
 
-@clause(
-    "bundled.unavailable",
-    source=SOURCE,
-    level=Level.MOBILE,
-    cases=("add", "two_methods"),
-    runtimes=BOTH_RUNTIMES,
-    hosts=(Availability.NONE,),
-    control=Control.NONE,
-)
-def test_unavailable(host, target, case):
+@clause("bundled.unavailable", cases=("add", "two_methods"), hosts=(Availability.NONE,), control=Control.NONE)
+def test_unavailable(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Inputs bundled to a module that was lowered on an unavailable host survive too, and run where it is available."""
     lowered = host.lower(case)
     samples = samples_of(case)
@@ -119,8 +107,8 @@ def test_unavailable(host, target, case):
         assert_close(target.run_call(loaded, call)[0], call.expected, f"{case.name} beside its bundled inputs")
 
 
-@clause("bundled.before-lowering", source=SOURCE, level=Level.MOBILE, control=Control.NONE)
-def test_bundled_before_lowering(host, target, case):
+@clause("bundled.before-lowering", runtimes=("full",), control=Control.NONE)
+def test_bundled_before_lowering(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Inputs bundled before lowering are not in the compile spec, and so not in the lowered module: asking it for them
     is a clear error, and it computes the same."""
     original = host.script(case)
@@ -133,12 +121,12 @@ def test_bundled_before_lowering(host, target, case):
     assert_close(target.run_call(loaded, case.call)[0], case.call.expected, case.name)
 
 
-@clause(
-    "bundled.after-loading", source=SOURCE, level=Level.MOBILE, cases=("add", "two_methods"), runtimes=BOTH_RUNTIMES
-)
-def test_bundled_after_loading(host, target, bench, case):
+@clause("bundled.after-loading", cases=("add", "two_methods"))
+def test_bundled_after_loading(
+    host: TorchScriptDevice, target: TorchScriptDevice, context: CellContext, case: PreparedCase
+) -> None:
     """Inputs can be bundled to a lowered module after it was loaded, and survive from there."""
-    middle = bench.device("host", bench.cell.host)
+    middle = context.device("host", context.cell.host)
     loaded = middle.load(host.save(host.lower(case), runtime="full"))
     samples = samples_of(case)
     middle.bundle(loaded, samples)
@@ -147,8 +135,8 @@ def test_bundled_after_loading(host, target, bench, case):
     assert_close(target.run_call(again, case.call)[0], case.call.expected, case.name)
 
 
-@clause("bundled.by-cloning", source=SOURCE, level=Level.REPORTED, control=Control.NONE)
-def test_bundled_by_cloning(host, target, case):
+@clause("bundled.by-cloning", level=Level.REPORTED, runtimes=("full",), control=Control.NONE)
+def test_bundled_by_cloning(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """bundle_inputs, which clones the module, works on a lowered module too (where PyTorch can clone one)."""
     lowered = host.lower(case)
     samples = samples_of(case)["forward"]

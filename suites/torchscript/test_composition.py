@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from conformance.contract import Control, Level, clause
-from conformance.toolchains.torchscript.assertions import assert_close, assert_names, check, refused, unmangled
+from collections.abc import Callable
+
+from conformance.api.assertions import assert_names, check, refused
+from conformance.compare.assertions import assert_close
+from conformance.contract import Control, Level, clauses
+from conformance.discovery.describing import Description
+from conformance.toolchains.torchscript.assertions import unmangled
+from conformance.toolchains.torchscript.client import PreparedCase, TorchScriptDevice
 
 #: Cases of two tensors of one shape, which the parents of these clauses can call.
 PAIRS = ("add", "add_sub", "weighted_pair")
 
+clause = clauses(source="pytorch/pytorch#41145", level=Level.CORE)
 
-@clause("composition.nested", source="pytorch/pytorch#41145", level=Level.CORE, cases=(*PAIRS, "in_place"))
-def test_nested(host, target, case):
+
+@clause("composition.nested", cases=(*PAIRS, "in_place"))
+def test_nested(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """A lowered module works as a submodule of a scripted module, there and after save and load."""
     original = host.script(case)
     plain, parent = host.embed(original), host.embed(host.lower(original))
@@ -21,8 +29,10 @@ def test_nested(host, target, case):
         assert_close(target.run(loaded, "forward", call.inputs), expected, f"a loaded parent of {case.name}")
 
 
-@clause("composition.selective", source="pytorch/pytorch#41145", level=Level.CORE)
-def test_selective(host, target, case, other_case):
+@clause("composition.selective")
+def test_selective(
+    host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase, other_case: Callable[[str], PreparedCase]
+) -> None:
     """_jit_to_backend_selective lowers the named submodules and leaves the others alone."""
     original, lowered = host.lower_selectively([case, other_case("add_sub")], names=["second"])
     before, after = host.children_of(original)["first"], host.children_of(lowered)["first"]
@@ -34,8 +44,10 @@ def test_selective(host, target, case, other_case):
         assert_close(target.run(loaded, "forward", call.inputs), expected, "a selectively lowered module, loaded")
 
 
-@clause("composition.selective-lowers", source="pytorch/pytorch#41145", level=Level.CORE, control=Control.NONE)
-def test_selective_lowers(host, case, other_case, backend):
+@clause("composition.selective-lowers", control=Control.NONE)
+def test_selective_lowers(
+    host: TorchScriptDevice, case: PreparedCase, other_case: Callable[[str], PreparedCase], backend: Description
+) -> None:
     """_jit_to_backend_selective hands the named submodule to the backend, and no other."""
     _, lowered = host.lower_selectively([case, other_case("add_sub")], names=["second"])
     children = host.children_of(lowered)
@@ -43,8 +55,10 @@ def test_selective_lowers(host, case, other_case, backend):
     check(is_lowered == {"first": False, "second": True}, f"the children's types are {children}")
 
 
-@clause("composition.selective-errors", source="pytorch/pytorch#41145", level=Level.CORE)
-def test_selective_errors(host, case, other_case):
+@clause("composition.selective-errors")
+def test_selective_errors(
+    host: TorchScriptDevice, case: PreparedCase, other_case: Callable[[str], PreparedCase]
+) -> None:
     """_jit_to_backend_selective refuses a submodule that is not there, naming it, and a parent that is not scripted."""
     cases = [case, other_case("add_sub")]
     with refused("a submodule that is not there") as error:
@@ -54,8 +68,10 @@ def test_selective_errors(host, case, other_case):
         host.lower_selectively(cases, names=["first"], scripted=False)
 
 
-@clause("composition.several", source="pytorch/pytorch#53068", level=Level.CORE, cases=PAIRS)
-def test_several(host, target, case, other_case):
+@clause("composition.several", source="pytorch/pytorch#53068", cases=PAIRS)
+def test_several(
+    host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase, other_case: Callable[[str], PreparedCase]
+) -> None:
     """Two lowered submodules, of different types or of the same type, work side by side, there and after loading."""
     for neighbour in (other_case("add_sub"), case):
         originals = [host.script(case), host.script(neighbour, variant=1)]
@@ -68,13 +84,8 @@ def test_several(host, target, case, other_case):
             assert_close(target.run(loaded, "forward", call.inputs), expected, f"{where}, loaded")
 
 
-@clause(
-    "composition.deepcopy",
-    source="pytorch/pytorch#53068",
-    level=Level.CORE,
-    cases=("add", "two_methods", "parameters"),
-)
-def test_deepcopy(host, case):
+@clause("composition.deepcopy", source="pytorch/pytorch#53068", cases=("add", "two_methods", "parameters"))
+def test_deepcopy(host: TorchScriptDevice, case: PreparedCase) -> None:
     """A deep copy computes the same and is independent: the original may run before it, or be gone."""
     lowered = host.lower(case)
     duplicate = host.copy_deeply(lowered)
@@ -89,8 +100,8 @@ def test_deepcopy(host, case):
         assert_close(host.run_call(duplicate, call)[0], call.expected, f"a copy of {case.name}, its own copy gone")
 
 
-@clause("composition.deepcopy-then-lower", source="pytorch/pytorch#53068", level=Level.CORE)
-def test_lowering_after_deepcopy(host, case):
+@clause("composition.deepcopy-then-lower", source="pytorch/pytorch#53068")
+def test_lowering_after_deepcopy(host: TorchScriptDevice, case: PreparedCase) -> None:
     """After a deep copy of a lowered module, the original can be lowered again, and all of them compute the same."""
     original = host.script(case)
     lowered = host.lower(original)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 
 from conformance import features
+from conformance.api.assertions import Refusal, assert_names, check, refused
 from conformance.api.errors import SubjectError
 from conformance.api.verdicts import NotApplicable
-from conformance.contract import Control, Level, clause
-from conformance.toolchains.torchscript.assertions import NOT_AVAILABLE, assert_close, assert_names, check, refused
-from conformance.toolchains.torchscript.client import Artifact
+from conformance.compare.assertions import assert_close
+from conformance.contract import Control, Level, clauses
+from conformance.toolchains.torchscript.assertions import NOT_AVAILABLE
+from conformance.toolchains.torchscript.client import Artifact, PreparedCase, TorchScriptDevice
 from conformance.toolchains.torchscript.damage.archive import debug_handles, underlined_lines
 from conformance.toolchains.torchscript.damage.processed import damaged_programs
 
@@ -21,8 +25,10 @@ LITE = ("lite",)
 #: The argument of ``two_branches`` that does not fit → where that shows: the submodule, the operator, the source.
 PLACES = {1: ("left(_Adder)", "aten::add", "x + y"), 2: ("right(_Subtractor)", "aten::sub", "x - y")}
 
+clause = clauses(source="pytorch/pytorch#52603", level=Level.COMPLETE)
 
-def misfit(case, position):
+
+def misfit(case: PreparedCase, position: int) -> tuple[Any, ...]:
     """Inputs of the case's first call, of which the one at ``position`` fits none of the others."""
     inputs = list(case.call.inputs)
     inputs[position] = torch.ones(2, 5)
@@ -30,7 +36,7 @@ def misfit(case, position):
 
 
 @contextlib.contextmanager
-def failing(what):
+def failing(what: str) -> Iterator[Refusal]:
     """Within the block a run must fail, and not with the words for a backend that is not available: this one is."""
     with refused(what) as refusal:
         yield refusal
@@ -39,13 +45,11 @@ def failing(what):
 
 @clause(
     "debug.handles",
-    source="pytorch/pytorch#52603",
-    level=Level.COMPLETE,
     cases=("add", "two_branches", "linear", "conv_net", "control_flow"),
     runtimes=LITE,
     needs=(features.debug_handles,),
 )
-def test_handles(host, case):
+def test_handles(host: TorchScriptDevice, case: PreparedCase) -> None:
     """The debug handles that preprocess asked for are unique, and map every operator of the model that computes."""
     original = host.script(case)
     wanted = Counter(host.work_of(original, case.methods[0]))
@@ -56,15 +60,8 @@ def test_handles(host, case):
     check(not lacking, f"{case.name}: no debug handle maps {dict(lacking)}")
 
 
-@clause(
-    "debug.runtime-error",
-    source="pytorch/pytorch#52603",
-    level=Level.COMPLETE,
-    cases=("two_branches",),
-    runtimes=LITE,
-    needs=(features.debug_handles,),
-)
-def test_runtime_error(host, target, case):
+@clause("debug.runtime-error", cases=("two_branches",), runtimes=LITE, needs=(features.debug_handles,))
+def test_runtime_error(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """An error that is thrown in execute shows, in the lite interpreter, the hierarchy of the modules and the source
     line of the operator that failed."""
     loaded = target.load(host.save(host.lower(case)))
@@ -76,8 +73,8 @@ def test_runtime_error(host, target, case):
         check(any(source in line for line in lines), f"expected the line {source!r} to be underlined, found {lines}")
 
 
-@clause("debug.message", source="pytorch/pytorch#52603", level=Level.COMPLETE, cases=("two_branches", "add"))
-def test_message(host, target, case):
+@clause("debug.message", cases=("two_branches", "add"))
+def test_message(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """What execute threw arrives with its text where the module was lowered and where it is loaded, by the full JIT
     and by the lite interpreter."""
     lowered = host.lower(case)
@@ -91,14 +88,8 @@ def test_message(host, target, case):
         assert_names(refusal, said)
 
 
-@clause(
-    "debug.raises",
-    source="pytorch/pytorch#52603",
-    level=Level.COMPLETE,
-    cases=("add", "two_branches", "two_methods"),
-    runtimes=BOTH,
-)
-def test_raises(host, target, case):
+@clause("debug.raises", cases=("add", "two_branches", "two_methods"), runtimes=BOTH)
+def test_raises(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """An exception in execute surfaces at that run; later runs, of this module and of others, are right."""
     artifact = host.save(host.lower(case))
     modules = [target.load(artifact) for _ in range(2)]
@@ -110,15 +101,8 @@ def test_raises(host, target, case):
                 assert_close(target.run_call(module, call)[0], call.expected, f"{case.name} after a run that failed")
 
 
-@clause(
-    "debug.raises-at-load",
-    source="pytorch/pytorch#52603",
-    level=Level.COMPLETE,
-    cases=("add", "linear"),
-    runtimes=BOTH,
-    control=Control.NONE,
-)
-def test_raises_at_load(host, target, case):
+@clause("debug.raises-at-load", cases=("add", "linear"), runtimes=BOTH, control=Control.NONE)
+def test_raises_at_load(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """An exception in compile surfaces when the artifact is loaded; modules that are loaded before and after it, and
     those already there, are right."""
     artifact = host.save(host.lower(case))
@@ -135,14 +119,8 @@ def test_raises_at_load(host, target, case):
         raise NotApplicable("compile raised for none of the damaged processed modules")
 
 
-@clause(
-    "debug.raises-at-lowering",
-    source="pytorch/pytorch#52603",
-    level=Level.COMPLETE,
-    cases=("add", "two_methods"),
-    control=Control.NONE,
-)
-def test_raises_at_lowering(host, case):
+@clause("debug.raises-at-lowering", cases=("add", "two_methods"), control=Control.NONE)
+def test_raises_at_lowering(host: TorchScriptDevice, case: PreparedCase) -> None:
     """An exception in preprocess surfaces when the module is lowered; modules that were lowered before it, and those
     that are lowered after it, are right."""
     before = host.lower(case)

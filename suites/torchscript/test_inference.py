@@ -6,26 +6,22 @@ import itertools
 
 import torch
 
-from conformance.contract import Level, clause
-from conformance.toolchains.torchscript.assertions import (
-    assert_close,
-    assert_equal,
-    assert_requires_no_grad,
-    check,
-    refused,
-)
-from conformance.toolchains.torchscript.client import Step
+from conformance.api.assertions import check, refused
+from conformance.compare.assertions import assert_close, assert_equal, assert_requires_no_grad
+from conformance.contract import Level, clauses
+from conformance.toolchains.torchscript.client import PreparedCase, Step, TorchScriptDevice
 
-BOTH = ("full", "lite")
 #: With parameters, without any, and with weights whose packing runs operators while the module is loaded.
 MODELS = ("add", "linear", "conv_net", "quantized_linear")
 GUARDS = ("none", "no_grad", "inference_mode")
 #: Autograd refuses weights that were made in inference mode, so plain PyTorch cannot take them out of it.
 PAIRS = [pair for pair in itertools.product(GUARDS, GUARDS) if pair != ("inference_mode", "none")]
 
+clause = clauses(source="pytorch/pytorch#26477", level=Level.COMPLETE, runtimes=("full", "lite"))
 
-@clause("inference.guards", source="pytorch/pytorch#26477", level=Level.COMPLETE, cases=MODELS, runtimes=BOTH)
-def test_guards(host, target, case):
+
+@clause("inference.guards", cases=MODELS)
+def test_guards(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Loading and running each work with and without a guard (no_grad, inference_mode), in every pair of the two."""
     artifact = host.save(host.lower(case))
     for loading, running in PAIRS:
@@ -35,14 +31,8 @@ def test_guards(host, target, case):
             assert_close(result, call.expected, f"{case.name}, loaded under {loading} and run under {running}")
 
 
-@clause(
-    "inference.taken-out",
-    source="pytorch/pytorch#26764",
-    level=Level.COMPLETE,
-    cases=("add", "quantized_linear"),
-    runtimes=BOTH,
-)
-def test_taken_out(host, target, case):
+@clause("inference.taken-out", source="pytorch/pytorch#26764", cases=("add", "quantized_linear"))
+def test_taken_out(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """A module that was loaded in inference mode runs outside of it, if its weights have no gradients."""
     loaded = target.load_under("inference_mode", host.save(host.lower(case)))
     for call in case.calls:
@@ -50,22 +40,16 @@ def test_taken_out(host, target, case):
         assert_close(result, call.expected, f"{case.name}, loaded in inference mode and run outside of it")
 
 
-@clause("inference.lowering", source="pytorch/pytorch#26477", level=Level.COMPLETE, cases=MODELS)
-def test_lowered(host, case):
+@clause("inference.lowering", cases=MODELS, runtimes=("full",))
+def test_lowered(host: TorchScriptDevice, case: PreparedCase) -> None:
     """A module that was just lowered runs under the guards too."""
     for guard in GUARDS:
         result = host.run_under(guard, host.lower(case), case.call.method, case.call.inputs)
         assert_close(result, case.call.expected, f"{case.name}, lowered and run under {guard}")
 
 
-@clause(
-    "inference.no-grad-leak",
-    source="pytorch/pytorch#26477",
-    level=Level.COMPLETE,
-    cases=("add", "linear", "quantized_linear"),
-    runtimes=BOTH,
-)
-def test_no_grad_leak(host, target, case):
+@clause("inference.no-grad-leak", cases=("add", "linear", "quantized_linear"))
+def test_no_grad_leak(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """After load, run and a run that fails, the thread's grad mode and inference mode are what they were, under each
     guard and without one."""
     artifact = host.save(host.lower(case))
@@ -81,14 +65,8 @@ def test_no_grad_leak(host, target, case):
         target.run(target.load(artifact), case.call.method, bad)
 
 
-@clause(
-    "inference.requires-no-grad",
-    source="pytorch/pytorch#26477",
-    level=Level.COMPLETE,
-    cases=("add", "linear", "conv_net"),
-    runtimes=BOTH,
-)
-def test_requires_no_grad(host, target, case):
+@clause("inference.requires-no-grad", cases=("add", "linear", "conv_net"))
+def test_requires_no_grad(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Under a guard no output requires grad, and neither parameters nor inputs that require it do any harm."""
     artifact = host.save(host.lower(case))
     for guard in GUARDS:
@@ -101,14 +79,8 @@ def test_requires_no_grad(host, target, case):
                 assert_requires_no_grad(result, where)
 
 
-@clause(
-    "inference.threads",
-    source="pytorch/pytorch#26477",
-    level=Level.COMPLETE,
-    cases=("add", "two_methods", "linear", "lstm", "quantized_linear"),
-    runtimes=BOTH,
-)
-def test_threads(host, target, case):
+@clause("inference.threads", cases=("add", "two_methods", "linear", "lstm", "quantized_linear"))
+def test_threads(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Run from a fresh thread, and from several at once, on one module and on several: the same outputs each time."""
     artifact = host.save(host.lower(case))
     modules = [target.load(artifact) for _ in range(3)]
@@ -122,14 +94,8 @@ def test_threads(host, target, case):
                 assert_close(result, call.expected, where)
 
 
-@clause(
-    "inference.thread-local",
-    source="pytorch/pytorch#26477",
-    level=Level.COMPLETE,
-    cases=("add", "linear"),
-    runtimes=BOTH,
-)
-def test_thread_local(host, target, case):
+@clause("inference.thread-local", cases=("add", "linear"))
+def test_thread_local(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """The guards are thread-local: a module that is used in several threads while one stands under a guard changes the
     modes of none of them."""
     loaded = target.load_under("inference_mode", host.save(host.lower(case)))
@@ -141,14 +107,8 @@ def test_thread_local(host, target, case):
         assert_equal(target.modes(), outside, f"{case.name}: the modes of the thread that started them")
 
 
-@clause(
-    "inference.loading-threads",
-    source="pytorch/pytorch#26764",
-    level=Level.COMPLETE,
-    cases=("add", "linear", "quantized_linear"),
-    runtimes=BOTH,
-)
-def test_loading_threads(host, target, case):
+@clause("inference.loading-threads", source="pytorch/pytorch#26764", cases=("add", "linear", "quantized_linear"))
+def test_loading_threads(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Several threads that load an artifact at once each get a module that computes what is right."""
     found = target.load_in_threads(host.save(host.lower(case)), case.call)
     check(not found.errors, f"{case.name}, loaded by four threads at once: {found.errors}")
@@ -156,14 +116,8 @@ def test_loading_threads(host, target, case):
         assert_close(result, case.call.expected, f"{case.name}, loaded by four threads at once")
 
 
-@clause(
-    "inference.mobilenet",
-    source="pytorch/pytorch#26764",
-    level=Level.COMPLETE,
-    cases=("mobilenet_v2", "mobilenet_v2_int8"),
-    runtimes=BOTH,
-)
-def test_mobilenet(host, target, case):
+@clause("inference.mobilenet", source="pytorch/pytorch#26764", cases=("mobilenet_v2", "mobilenet_v2_int8"))
+def test_mobilenet(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """MobileNetV2, fp32 and int8, loads and runs, with and without the guards."""
     artifact = host.save(host.lower(case))
     for loading, running in (("none", "no_grad"), ("inference_mode", "inference_mode"), ("none", "none")):

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
+from conformance.api.assertions import assert_names, check, refused
 from conformance.api.verdicts import NotApplicable
-from conformance.contract import Control, Level, clause
-from conformance.toolchains.torchscript.assertions import (
-    assert_close,
-    assert_equal,
-    assert_names,
-    assert_types_like,
-    check,
-    refused,
-)
+from conformance.compare.assertions import assert_close, assert_equal, assert_types_like
+from conformance.contract import Control, Level, clauses
+from conformance.discovery.describing import Description
+from conformance.run.cell_context import CellContext
+from conformance.run.result import Record
+from conformance.toolchains.torchscript.client import PreparedCase, TorchScriptDevice
 from conformance.toolchains.torchscript.damage.archive import truncations
 from conformance.toolchains.torchscript.damage.processed import damaged_programs
 from conformance.toolchains.torchscript.damage.survey import survey
 
 EVERY_CASE: tuple[str, ...] = ()
 REPRESENTATIVE = ("add", "two_methods", "parameters", "lstm")
-LITE = ("lite",)
+
+clause = clauses(source="pytorch/pytorch#52870", level=Level.MOBILE, runtimes=("lite",))
 
 
-@clause("lite.same-outputs", source="pytorch/pytorch#52870", level=Level.MOBILE, cases=EVERY_CASE, runtimes=LITE)
-def test_outputs(host, target, case):
+@clause("lite.same-outputs", cases=EVERY_CASE)
+def test_outputs(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """A lowered module that is saved for the lite interpreter gives the same outputs there, for every method."""
     loaded = target.load(host.save(host.lower(case)))
     for call in (*case.calls, *case.calls):
@@ -33,22 +33,17 @@ def test_outputs(host, target, case):
 
 @clause(
     "lite.types",
-    source="pytorch/pytorch#52870",
-    level=Level.MOBILE,
     cases=("add", "several_outputs", "single_tuple", "scalars", "integer_result", "nested_values", "strings"),
-    runtimes=LITE,
 )
-def test_types(host, target, case):
+def test_types(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """The checks of output types work there: results have the types that the method declares."""
     loaded = target.load(host.save(host.lower(case)))
     for call in case.calls:
         assert_types_like(target.run_call(loaded, call)[0], call.expected, f"{case.name}.{call.method}, lite")
 
 
-@clause(
-    "lite.inputs-untouched", source="pytorch/pytorch#52870", level=Level.MOBILE, cases=REPRESENTATIVE, runtimes=LITE
-)
-def test_inputs_are_untouched(host, target, case):
+@clause("lite.inputs-untouched", cases=REPRESENTATIVE)
+def test_inputs_are_untouched(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Running there mutates no input; outputs share memory with no input and no earlier output."""
     loaded = target.load(host.save(host.lower(case)))
     for call in case.calls:
@@ -56,8 +51,8 @@ def test_inputs_are_untouched(host, target, case):
             check(not found, f"{case.name}.{call.method}, lite: {what.replace('_', ' ')}: {found}")
 
 
-@clause("lite.ways", source="pytorch/pytorch#52870", level=Level.MOBILE, cases=("add", "linear"), runtimes=LITE)
-def test_ways(host, target, case):
+@clause("lite.ways", cases=("add", "linear"))
+def test_ways(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Saving and loading for the lite interpreter work through a file and a buffer, in any combination."""
     lowered = host.lower(case)
     for saved_via in ("buffer", "file"):
@@ -68,10 +63,12 @@ def test_ways(host, target, case):
             assert_close(target.run_call(loaded, case.call)[0], case.call.expected, where)
 
 
-@clause("lite.from-loaded", source="pytorch/pytorch#52870", level=Level.MOBILE, cases=REPRESENTATIVE, runtimes=LITE)
-def test_from_loaded(host, target, bench, case):
+@clause("lite.from-loaded", cases=REPRESENTATIVE)
+def test_from_loaded(
+    host: TorchScriptDevice, target: TorchScriptDevice, context: CellContext, case: PreparedCase
+) -> None:
     """A module that was saved and loaded by the full JIT can be saved for the lite interpreter there."""
-    middle = bench.device("host", bench.cell.host)
+    middle = context.device("host", context.cell.host)
     artifact = middle.save(middle.load(host.save(host.lower(case), runtime="full")))
     loaded = target.load(artifact)
     for call in case.calls:
@@ -80,8 +77,10 @@ def test_from_loaded(host, target, bench, case):
         )
 
 
-@clause("lite.unknown-backend", source="pytorch/pytorch#52870", level=Level.MOBILE, runtimes=LITE, control=Control.NONE)
-def test_unknown_backend(host, bare, case, backend):
+@clause("lite.unknown-backend", control=Control.NONE)
+def test_unknown_backend(
+    host: TorchScriptDevice, bare: TorchScriptDevice, case: PreparedCase, backend: Description
+) -> None:
     """Where the backend's library is not loaded, loading raises an error that names the backend's class."""
     artifact = host.save(host.lower(case))
     with refused("loading for lite without the backend's library") as error:
@@ -89,40 +88,31 @@ def test_unknown_backend(host, bare, case, backend):
     assert_names(error, backend.name)
 
 
-@clause(
-    "lite.damaged",
-    source="pytorch/pytorch#52603",
-    level=Level.MOBILE,
-    cases=("add", "linear"),
-    runtimes=LITE,
-    control=Control.NONE,
-)
-def test_damaged_program(host, target, bench, case, record):
+@clause("lite.damaged", source="pytorch/pytorch#52603", cases=("add", "linear"), control=Control.NONE)
+def test_damaged_program(
+    host: TorchScriptDevice, target: TorchScriptDevice, context: CellContext, case: PreparedCase, record: Record
+) -> None:
     """A processed module that is damaged inside a well-formed archive is refused there with an error, or computes what
     is right: no crash, no hang, no wrong number."""
     damaged = damaged_programs(host.save(host.lower(case)).data, seed=case.seed + 1, count=60)
     if not damaged:
         raise NotApplicable("the processed module holds no value that can be damaged from outside")
-    found = survey(bench, damaged, case.call, runtime="lite")
+    found = survey(context, damaged, case.call, runtime="lite")
     record.note(f"Damage inside the processed module of {case.name}, lite: {found}.")
 
 
-@clause(
-    "lite.damaged-container",
-    source="pytorch/pytorch#52870",
-    level=Level.MOBILE,
-    cases=("add", "parameters"),
-    runtimes=LITE,
-)
-def test_truncated(host, target, bench, case):
+@clause("lite.damaged-container", cases=("add", "parameters"))
+def test_truncated(
+    host: TorchScriptDevice, target: TorchScriptDevice, context: CellContext, case: PreparedCase
+) -> None:
     """A truncated artifact is refused there with an error. (For a changed bit PyTorch's own loader may crash.)"""
     truncated = truncations(host.save(host.lower(case)).data, seed=case.seed, count=30)
-    found = survey(bench, truncated, case.call, runtime="lite")
+    found = survey(context, truncated, case.call, runtime="lite")
     check(not found.right, f"truncated artifacts load and run: {found}")
 
 
-@clause("lite.again", source="pytorch/pytorch#52870", level=Level.MOBILE, cases=("add", "parameters"), runtimes=LITE)
-def test_again(host, target, case):
+@clause("lite.again", cases=("add", "parameters"))
+def test_again(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """An artifact can be loaded several times in a process; the modules live and die independently, and leave no open
     file behind."""
     artifact = host.save(host.lower(case))
@@ -141,8 +131,8 @@ def test_again(host, target, case):
     assert_equal(target.process_state()["open descriptors"], descriptors, "open descriptors after three more loads")
 
 
-@clause("lite.growth", source="pytorch/pytorch#52870", level=Level.MOBILE, cases=("conv_net", "add"), runtimes=LITE)
-def test_growth(host, target, case):
+@clause("lite.growth", cases=("conv_net", "add"))
+def test_growth(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Loading many times does not grow without bound."""
     artifact = host.save(host.lower(case))
     target.load_many(artifact, case.call, count=40)
@@ -156,18 +146,16 @@ def test_growth(host, target, case):
     )
 
 
-@clause("lite.operators", source="pytorch/pytorch#52870", level=Level.MOBILE, cases=REPRESENTATIVE, runtimes=LITE)
-def test_operators(host, target, case, record):
+@clause("lite.operators", cases=REPRESENTATIVE)
+def test_operators(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase, record: Record) -> None:
     """The artifact's operators and bytecode version can be listed, and name nothing that the target lacks."""
     found = target.lite_operators(host.save(host.lower(case)))
     check(found["bytecode_version"] > 0, f"the bytecode version is {found['bytecode_version']}")
     check(not found["unknown"], f"the artifact needs operators that the target does not have: {found['unknown']}")
 
 
-@clause(
-    "lite.operators-delegated", source="pytorch/pytorch#52870", level=Level.MOBILE, runtimes=LITE, control=Control.NONE
-)
-def test_operators_are_delegated(host, target, case):
+@clause("lite.operators-delegated", control=Control.NONE)
+def test_operators_are_delegated(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """The artifact needs none of the tensor operators that the backend took over: it loads where they are stripped."""
     original = host.graph_of(host.script(case), case.methods[0])["operators"]
     listed = target.lite_operators(host.save(host.lower(case)))["operators"]
@@ -177,8 +165,10 @@ def test_operators_are_delegated(host, target, case):
     check(not kept, f"the artifact still needs {kept}")
 
 
-@clause("lite.composition", source="pytorch/pytorch#52870", level=Level.MOBILE, cases=("add", "add_sub"), runtimes=LITE)
-def test_composition(host, target, case, other_case):
+@clause("lite.composition", cases=("add", "add_sub"))
+def test_composition(
+    host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase, other_case: Callable[[str], PreparedCase]
+) -> None:
     """Lowered submodules inside a scripted parent run there."""
     originals = [host.script(case), host.script(other_case("add_sub"))]
     plain = host.embed(*originals)
@@ -188,8 +178,8 @@ def test_composition(host, target, case, other_case):
         assert_close(target.run(loaded, "forward", call.inputs), expected, f"a parent of {case.name}, lite")
 
 
-@clause("lite.attributes", source="pytorch/pytorch#71597", level=Level.MOBILE, runtimes=LITE)
-def test_attributes(host, target, case):
+@clause("lite.attributes", source="pytorch/pytorch#71597")
+def test_attributes(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Attributes and methods that are added to a lowered module survive there too."""
     lowered = host.lower(case)
     host.add_attribute(lowered, "labels", ["cat", "dog"])

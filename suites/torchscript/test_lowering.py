@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from conformance import features
+from conformance.api.assertions import assert_names, check, refused
 from conformance.api.availability import Availability
 from conformance.api.verdicts import NotApplicable, NotExercised
-from conformance.contract import Control, Level, clause
-from conformance.toolchains.torchscript.assertions import (
-    assert_clean_refusal,
+from conformance.compare.assertions import (
     assert_close,
     assert_contiguous_like,
     assert_equal,
-    assert_names,
     assert_requires_grad_like,
+    assert_types_like,
+)
+from conformance.contract import Control, Level, SpeaksOf, clauses
+from conformance.discovery.describing import Description
+from conformance.run.cell_context import CellContext
+from conformance.run.result import Record
+from conformance.toolchains.torchscript.assertions import (
+    assert_clean_refusal,
     assert_same_signatures,
     assert_signs_of_zeros,
-    assert_types_like,
-    check,
-    refused,
 )
+from conformance.toolchains.torchscript.client import PreparedCase, TorchScriptDevice
 from conformance.toolchains.torchscript.specs import with_foreign_entries
 
 EVERY_CASE: tuple[str, ...] = ()
 REPRESENTATIVE = ("add", "two_methods", "parameters", "conv_net")
 
+clause = clauses(level=Level.CORE)
 
-@clause("lowering.methods", source="pytorch/pytorch#71597", level=Level.CORE, cases=EVERY_CASE, control=Control.NONE)
-def test_methods(host, case, record):
+
+@clause("lowering.methods", source="pytorch/pytorch#71597", cases=EVERY_CASE, control=Control.NONE)
+def test_methods(host: TorchScriptDevice, case: PreparedCase, record: Record) -> None:
     """Every key of the method compile spec is a method of the lowered module, with the original's argument names,
     types and return type; nothing else of the original is exposed."""
     original = host.script(case)
@@ -38,8 +47,8 @@ def test_methods(host, case, record):
         record.note("PyTorch drops the default values of arguments when it lowers: callers must give each argument.")
 
 
-@clause("lowering.outputs", source="pytorch/pytorch#41145", level=Level.CORE, cases=EVERY_CASE)
-def test_outputs(host, case):
+@clause("lowering.outputs", source="pytorch/pytorch#41145", cases=EVERY_CASE)
+def test_outputs(host: TorchScriptDevice, case: PreparedCase) -> None:
     """Each method gives the outputs of eager PyTorch, within tolerance, for every sample, and when asked again."""
     lowered = host.lower(case)
     for call in (*case.calls, *case.calls):
@@ -48,29 +57,24 @@ def test_outputs(host, case):
         assert_signs_of_zeros(case, result, call.expected, f"{case.name}.{call.method}")
 
 
-@clause("lowering.layout", source="pytorch/pytorch#41145", level=Level.CORE, cases=EVERY_CASE)
-def test_layout(host, case):
+@clause("lowering.layout", source="pytorch/pytorch#41145", cases=EVERY_CASE)
+def test_layout(host: TorchScriptDevice, case: PreparedCase) -> None:
     """A result is contiguous where eager PyTorch's is, so that code which calls view() on it keeps working."""
     lowered = host.lower(case)
     for call in case.calls:
         assert_contiguous_like(host.run_call(lowered, call)[0], call.expected, f"{case.name}.{call.method}")
 
 
-@clause("lowering.requires-grad", source="pytorch/pytorch#26477", level=Level.CORE, cases=("add", "parameters"))
-def test_requires_grad(host, case):
+@clause("lowering.requires-grad", source="pytorch/pytorch#26477", cases=("add", "parameters"))
+def test_requires_grad(host: TorchScriptDevice, case: PreparedCase) -> None:
     """A result requires grad only where eager PyTorch's does."""
     lowered = host.lower(case)
     for call in case.calls:
         assert_requires_grad_like(host.run_call(lowered, call)[0], call.expected, f"{case.name}.{call.method}")
 
 
-@clause(
-    "lowering.repeatable",
-    source="pytorch/pytorch#53068",
-    level=Level.CORE,
-    cases=("add", "two_methods", "linear"),
-)
-def test_repeatable(host, case):
+@clause("lowering.repeatable", source="pytorch/pytorch#53068", cases=("add", "two_methods", "linear"))
+def test_repeatable(host: TorchScriptDevice, case: PreparedCase) -> None:
     """A method is a function of its inputs: called many times, in any order with others, it gives the same bits."""
     lowered = host.lower(case)
     first = {index: host.run_call(lowered, call)[0] for index, call in enumerate(case.calls)}
@@ -79,8 +83,8 @@ def test_repeatable(host, case):
             assert_equal(result, first[index], f"{case.name}.{call.method}, called again")
 
 
-@clause("lowering.original-untouched", source="pytorch/pytorch#53068", level=Level.CORE, cases=REPRESENTATIVE)
-def test_original_is_untouched(host, case):
+@clause("lowering.original-untouched", source="pytorch/pytorch#53068", cases=REPRESENTATIVE)
+def test_original_is_untouched(host: TorchScriptDevice, case: PreparedCase) -> None:
     """The original module computes the same, and has the same methods, attributes and state, after lowering, and after
     the lowered module has run."""
     original = host.script(case)
@@ -94,8 +98,8 @@ def test_original_is_untouched(host, case):
         assert_close(host.run_call(original, call)[0], call.expected, f"the original's {call.method}")
 
 
-@clause("lowering.inputs-untouched", source="pytorch/pytorch#41145", level=Level.CORE, cases=EVERY_CASE)
-def test_inputs_are_untouched(host, case):
+@clause("lowering.inputs-untouched", source="pytorch/pytorch#41145", cases=EVERY_CASE)
+def test_inputs_are_untouched(host: TorchScriptDevice, case: PreparedCase) -> None:
     """Running mutates no input; outputs share memory with no input and no earlier output, and keep their values."""
     lowered = host.lower(case)
     for call in case.calls:
@@ -104,27 +108,21 @@ def test_inputs_are_untouched(host, case):
             check(not found, f"{case.name}.{call.method}: {what.replace('_', ' ')}: {found}")
 
 
-@clause("lowering.output-types", source="pytorch/pytorch#53068", level=Level.CORE, cases=EVERY_CASE)
-def test_output_types(host, case):
+@clause("lowering.output-types", source="pytorch/pytorch#53068", cases=EVERY_CASE)
+def test_output_types(host: TorchScriptDevice, case: PreparedCase) -> None:
     """What execute returns has the types that the method declares: a wrong type is an error, never a value."""
     lowered = host.lower(case)
     for call in case.calls:
         assert_types_like(host.run_call(lowered, call)[0], call.expected, f"{case.name}.{call.method}")
 
 
-@clause(
-    "lowering.spec-intact",
-    source="pytorch/pytorch#71597",
-    level=Level.CORE,
-    cases=("add", "two_methods"),
-    control=Control.NONE,
-)
-def test_spec_is_intact(host, case, backend, record):
+@clause("lowering.spec-intact", source="pytorch/pytorch#71597", cases=("add", "two_methods"), control=Control.NONE)
+def test_spec_is_intact(host: TorchScriptDevice, case: PreparedCase, backend: Description, record: Record) -> None:
     """The compile spec reaches the backend as given, each method's own, nested values and entries that the backend does
     not know too, and reads back equal from the lowered one."""
     original = host.script(case)
     given = host.given_spec(original)
-    if "free_compile_spec" not in backend.missing_features:
+    if backend.has(features.free_compile_spec):
         given = with_foreign_entries(given)
     lowered = host.lower(original, spec=given)
     assert_equal(host.read_spec(lowered), given, "the compile spec of the lowered module")
@@ -135,13 +133,8 @@ def test_spec_is_intact(host, case, backend, record):
         assert_equal(received, given, "the compile spec that preprocess was given")
 
 
-@clause(
-    "lowering.bad-spec",
-    source="pytorch/pytorch#71597",
-    level=Level.CORE,
-    control=Control.NONE,
-)
-def test_bad_spec(host, case):
+@clause("lowering.bad-spec", source="pytorch/pytorch#71597", control=Control.NONE)
+def test_bad_spec(host: TorchScriptDevice, case: PreparedCase) -> None:
     """A key that is no method, an empty spec, a non-string key, a module that is not scripted: a clear error, which
     names the key that is no method, no crash, and lowering works afterwards."""
     original = host.script(case)
@@ -155,8 +148,8 @@ def test_bad_spec(host, case):
     assert_close(host.run_call(lowered, case.call)[0], case.call.expected, "a lowering after the refused ones")
 
 
-@clause("lowering.unregistered", source="pytorch/pytorch#51757", level=Level.CORE, control=Control.NONE)
-def test_unregistered(host, case):
+@clause("lowering.unregistered", source="pytorch/pytorch#51757", control=Control.NONE)
+def test_unregistered(host: TorchScriptDevice, case: PreparedCase) -> None:
     """A name with no preprocess function is refused, and the error names it."""
     original = host.script(case)
     name = "conformance_no_such_backend"
@@ -165,8 +158,8 @@ def test_unregistered(host, case):
     assert_names(error, name)
 
 
-@clause("lowering.registered-once", source="pytorch/pytorch#51757", level=Level.CORE, control=Control.NONE)
-def test_registered_once(host, case):
+@clause("lowering.registered-once", source="pytorch/pytorch#51757", control=Control.NONE)
+def test_registered_once(host: TorchScriptDevice, case: PreparedCase) -> None:
     """Loading the backend twice in a process is harmless."""
     before = host.lower(case)
     host.register_again()
@@ -175,8 +168,8 @@ def test_registered_once(host, case):
         assert_close(host.run_call(lowered, case.call)[0], case.call.expected, "a module, the backend loaded twice")
 
 
-@clause("lowering.registered-twice", source="pytorch/pytorch#51757", level=Level.CORE, control=Control.NONE)
-def test_second_registration_is_refused(host, backend):
+@clause("lowering.registered-twice", source="pytorch/pytorch#51757", control=Control.NONE)
+def test_second_registration_is_refused(host: TorchScriptDevice, backend: Description) -> None:
     """A second registration of the backend's name, by a copy of its library, is refused, and the refusal names it."""
     if not backend.files:
         raise NotApplicable("the backend registers itself by no library of its own")
@@ -188,19 +181,18 @@ def test_second_registration_is_refused(host, backend):
 @clause(
     "lowering.refusal",
     source="pytorch/pytorch#52603",
-    level=Level.CORE,
     cases=EVERY_CASE,
     control=Control.NONE,
-    speaks_of="unsupported",
+    speaks_of=SpeaksOf.UNSUPPORTED,
 )
-def test_refusal(host, case):
+def test_refusal(host: TorchScriptDevice, case: PreparedCase) -> None:
     """A model outside the declared features is refused at lowering with the operator's name and the model's source
     line (<--- HERE); it is never miscomputed and never crashes. What only data can show is refused at run."""
     assert_clean_refusal(host, case)
 
 
-@clause("lowering.twice", source="pytorch/pytorch#53068", level=Level.CORE, cases=("parameters", "add", "submodules"))
-def test_twice(host, case, other_case):
+@clause("lowering.twice", source="pytorch/pytorch#53068", cases=("parameters", "add", "submodules"))
+def test_twice(host: TorchScriptDevice, case: PreparedCase, other_case: Callable[[str], PreparedCase]) -> None:
     """Two modules, and the same module twice, can be lowered in one process; each keeps its own weights, and a module
     that has changed is lowered as it is then."""
     original = host.script(case)
@@ -221,44 +213,39 @@ def test_twice(host, case, other_case):
 @clause(
     "lowering.preprocess-once",
     source="pytorch/pytorch#51757",
-    level=Level.CORE,
     hosts=(Availability.FULL, Availability.NONE),
     control=Control.NONE,
 )
-def test_preprocess_once(host, target, case):
+def test_preprocess_once(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Preprocess happens on the host when the module is created, exactly once, available or not, and never on the
     target."""
     before = host.preprocess_count()
     if before is None:
         raise NotExercised("the backend does not count its preprocessing: override preprocess_count()")
     lowered = host.lower(case)
-    check(host.preprocess_count() == before + 1, f"lowering preprocessed {host.preprocess_count() - before} times")
+    times = (host.preprocess_count() or 0) - before
+    check(times == 1, f"lowering preprocessed {times} times")
     loaded = target.load(host.save(lowered))
     target.run_call(loaded, case.call)
     counts = host.preprocess_count(), target.preprocess_count()
     check(counts == (before + 1, 0), f"preprocess ran again after lowering: (host, target) = {counts}")
 
 
-@clause("lowering.deterministic", source="pytorch/pytorch#53068", level=Level.CORE, cases=REPRESENTATIVE)
-def test_deterministic(host, bench, case, record):
+@clause("lowering.deterministic", source="pytorch/pytorch#53068", cases=REPRESENTATIVE)
+def test_deterministic(host: TorchScriptDevice, context: CellContext, case: PreparedCase, record: Record) -> None:
     """The same module lowered twice, in two processes, gives artifacts that compute the same."""
-    other = bench.device("host", bench.cell.host)
+    other, target = context.device("host", Availability.FULL), context.device("target", Availability.FULL)
     artifacts = [device.save(device.lower(case)) for device in (host, other)]
-    loaded = [bench.target.load(artifact) for artifact in artifacts]
+    loaded = [target.load(artifact) for artifact in artifacts]
     for call in case.calls:
-        first, second = (bench.target.run_call(each, call)[0] for each in loaded)
+        first, second = (target.run_call(each, call)[0] for each in loaded)
         assert_equal(first, second, f"{case.name}.{call.method} of two lowerings")
     same = artifacts[0].data == artifacts[1].data
     record.note(f"Artifacts of two lowerings of one module are {'' if same else 'not '}the same, byte for byte.")
 
 
-@clause(
-    "lowering.weights",
-    source="pytorch/pytorch#53068",
-    level=Level.CORE,
-    cases=("parameters", "submodules", "linear", "add"),
-)
-def test_weights(host, case):
+@clause("lowering.weights", source="pytorch/pytorch#53068", cases=("parameters", "submodules", "linear", "add"))
+def test_weights(host: TorchScriptDevice, case: PreparedCase) -> None:
     """Parameters and buffers are those of the module at lowering; changing the original afterwards changes nothing."""
     original = host.script(case)
     lowered = host.lower(original)
@@ -269,8 +256,8 @@ def test_weights(host, case):
         )
 
 
-@clause("lowering.delegated", source="pytorch/pytorch#51797", level=Level.CORE, cases=EVERY_CASE, control=Control.NONE)
-def test_delegated(host, case, backend):
+@clause("lowering.delegated", source="pytorch/pytorch#51797", cases=EVERY_CASE, control=Control.NONE)
+def test_delegated(host: TorchScriptDevice, case: PreparedCase, backend: Description) -> None:
     """The lowered graph hands the work to the backend: it calls execute of the backend's class, and no tensor operator
     of the original stands in it."""
     original = host.script(case)
@@ -284,8 +271,8 @@ def test_delegated(host, case, backend):
         check(not kept, f"{method} still holds operators of the original: {kept}")
 
 
-@clause("lowering.global-state", source="pytorch/pytorch#26477", level=Level.CORE, cases=("add", "linear"))
-def test_global_state(host, case):
+@clause("lowering.global-state", source="pytorch/pytorch#26477", cases=("add", "linear"))
+def test_global_state(host: TorchScriptDevice, case: PreparedCase) -> None:
     """Lowering, running and releasing leave the process as it was: grad and inference mode, default dtype, the random
     state, the number of threads torch uses, the threads that run, and what is registered for exit."""
     original = host.script(case)
@@ -299,8 +286,8 @@ def test_global_state(host, case):
     assert_equal(host.process_state(), before, "the process after the module is gone")
 
 
-@clause("lowering.exit", source="pytorch/pytorch#53068", level=Level.CORE)
-def test_exit(host, case):
+@clause("lowering.exit", source="pytorch/pytorch#53068")
+def test_exit(host: TorchScriptDevice, case: PreparedCase) -> None:
     """A process that lowered and ran a module ends by itself, with exit code 0, and leaves no process behind."""
     host.run_call(host.lower(case), case.call)
     host.leave()

@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
+from conformance.api.assertions import check, refused
 from conformance.api.availability import Availability
-from conformance.contract import Control, Level, clause
-from conformance.toolchains.torchscript.assertions import (
-    NOT_AVAILABLE,
-    assert_close,
-    assert_hands_over,
-    check,
-    refused,
-    unavailable,
-)
+from conformance.compare.assertions import assert_close
+from conformance.contract import Control, Level, clauses
+from conformance.discovery.describing import Description
+from conformance.toolchains.torchscript.assertions import NOT_AVAILABLE, assert_hands_over, unavailable
+from conformance.toolchains.torchscript.client import PreparedCase, TorchScriptDevice
 from conformance.toolchains.torchscript.shared_objects import is_of_python, needed_of_python
 
-BOTH_RUNTIMES = ("full", "lite")
 NONE, FULL = Availability.NONE, Availability.FULL
 REPRESENTATIVE = ("add", "two_methods", "parameters", "lstm")
 OF_EVERY_TYPE = ("several_outputs", "nested_values", "scalars", "optionals", "strings", "integers", "half_precision")
 
+clause = clauses(level=Level.COMPLETE, runtimes=("full", "lite"))
 
-@clause(
-    "native.same-outputs",
-    source="pytorch/pytorch#41145",
-    level=Level.COMPLETE,
-    cases=(*REPRESENTATIVE, *OF_EVERY_TYPE),
-    runtimes=BOTH_RUNTIMES,
-)
-def test_outputs(host, native, case):
+
+@clause("native.same-outputs", source="pytorch/pytorch#41145", cases=(*REPRESENTATIVE, *OF_EVERY_TYPE))
+def test_outputs(host: TorchScriptDevice, native: TorchScriptDevice, case: PreparedCase) -> None:
     """A program without Python that loads a saved lowered module gets the same outputs from it, for every method."""
     loaded = native.load(host.save(host.lower(case)))
     for call in (*case.calls, *case.calls):
         assert_close(native.run_call(loaded, call)[0], call.expected, f"{case.name}.{call.method}, without Python")
 
 
-@clause("native.threads", source="pytorch/pytorch#26764", level=Level.COMPLETE, runtimes=BOTH_RUNTIMES)
-def test_threads(host, native, case):
+@clause("native.threads", source="pytorch/pytorch#26764")
+def test_threads(host: TorchScriptDevice, native: TorchScriptDevice, case: PreparedCase) -> None:
     """Several threads of a program without Python run one loaded module at once, where no lock of Python's keeps them
     apart, and each gets the outputs for its own inputs."""
     loaded = native.load(host.save(host.lower(case)))
@@ -44,16 +36,8 @@ def test_threads(host, native, case):
         assert_close(result, call.expected, f"{case.name}, one of {len(calls)} threads")
 
 
-@clause(
-    "native.unavailable",
-    source="pytorch/pytorch#53068",
-    level=Level.COMPLETE,
-    runtimes=BOTH_RUNTIMES,
-    hosts=(FULL, NONE),
-    targets=(NONE,),
-    control=Control.NONE,
-)
-def test_unavailable(host, native, case):
+@clause("native.unavailable", source="pytorch/pytorch#53068", hosts=(FULL, NONE), targets=(NONE,), control=Control.NONE)
+def test_unavailable(host: TorchScriptDevice, native: TorchScriptDevice, case: PreparedCase) -> None:
     """In a program without Python, loading where the backend is not available throws torch::jit::JITException with the
     text "Backend is not available.", and the program can go on."""
     artifact = host.save(host.lower(case))
@@ -63,28 +47,27 @@ def test_unavailable(host, native, case):
     check(not native.claims_directly(), "is_available() is true after loading was refused")
 
 
-@clause("native.error", source="pytorch/pytorch#41145", level=Level.COMPLETE, runtimes=BOTH_RUNTIMES)
-def test_error(host, native, case):
+@clause("native.error", source="pytorch/pytorch#41145")
+def test_error(host: TorchScriptDevice, native: TorchScriptDevice, case: PreparedCase) -> None:
     """In a program without Python, an error of execute arrives as an exception with a text, and not as "Backend is not
     available."; the program and the module are sound afterwards."""
     loaded = native.load(host.save(host.lower(case)))
     first, second = case.call.inputs
     with refused("running without Python on inputs whose shapes do not fit") as refusal:
         native.run(loaded, case.call.method, (first, second.new_ones(7, 5, 11)))
-    check(refusal.error.is_a("RuntimeError"), f"expected c10::Error or another std::exception, found {refusal.type}")
+    check(refusal.is_a("RuntimeError"), f"expected c10::Error or another std::exception, found {refusal.type}")
     check(NOT_AVAILABLE not in refusal.text, f"an error of execute passes for something else: {refusal.text:.200}")
     assert_close(native.run_call(loaded, case.call)[0], case.call.expected, f"{case.name}, after an error")
 
 
-@clause(
-    "native.lowering",
-    source="pytorch/pytorch#51797",
-    level=Level.COMPLETE,
-    cases=REPRESENTATIVE,
-    runtimes=BOTH_RUNTIMES,
-    control=Control.NONE,
-)
-def test_lowering(host, native, target, case, backend):
+@clause("native.lowering", source="pytorch/pytorch#51797", cases=REPRESENTATIVE, control=Control.NONE)
+def test_lowering(
+    host: TorchScriptDevice,
+    native: TorchScriptDevice,
+    target: TorchScriptDevice,
+    case: PreparedCase,
+    backend: Description,
+) -> None:
     """A module that a program without Python lowers (codegen_backend_module) gives an artifact that computes the same
     as one lowered from Python."""
     original = host.script(case)
@@ -96,8 +79,10 @@ def test_lowering(host, native, target, case, backend):
         assert_close(target.run_call(loaded, call)[0], call.expected, f"{case.name}, lowered without Python")
 
 
-@clause("native.no-python", source="pytorch/pytorch#41145", level=Level.COMPLETE, control=Control.NONE)
-def test_no_python(host, native, case, backend):
+@clause("native.no-python", source="pytorch/pytorch#41145", runtimes=("full",), control=Control.NONE)
+def test_no_python(
+    host: TorchScriptDevice, native: TorchScriptDevice, case: PreparedCase, backend: Description
+) -> None:
     """The backend's library needs neither libtorch_python nor Python, be it through another library, and running an
     artifact brings no part of Python into the program."""
     for library in backend.libraries:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from conformance.contract import Control, Level, clause
+from conformance.contract import Control, Level, SpeaksOf, clause
+from conformance.operators.trial import OperatorTrial
+from conformance.run.cell_context import CellContext
+from conformance.run.result import Record
 
 
 @clause(
@@ -10,9 +13,9 @@ from conformance.contract import Control, Level, clause
     source="pytorch/pytorch#52603, and op_db of torch.testing._internal.common_methods_invocations",
     level=Level.REPORTED,
     control=Control.NONE,
-    speaks_of="operators",
+    speaks_of=SpeaksOf.OPERATORS,
 )
-def test_table(bench, operators, record):
+def test_table(context: CellContext, operators: OperatorTrial, record: Record) -> None:
     """In each dtype that PyTorch takes for an operator, and on PyTorch's own samples, the backend is right, refuses, is
     wrong, fails or crashes: the operator table says which, and how large the errors are."""
-    record.operators.extend(operators.rows(bench.cell.operator))
+    record.operators.extend(operators.rows(context.cell.operator))

@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from conformance.api.assertions import assert_names, check, refused
+from conformance.api.availability import Availability
 from conformance.api.verdicts import NotApplicable, NotExercised
+from conformance.compare.assertions import assert_close, assert_equal
 from conformance.compare.comparison import comparing
-from conformance.contract import Control, Level, clause
-from conformance.toolchains.torchscript.assertions import (
-    assert_close,
-    assert_equal,
-    assert_names,
-    check,
-    refused,
-    traces_of,
-)
-from conformance.toolchains.torchscript.client import Artifact
+from conformance.contract import Control, Level, clauses
+from conformance.discovery.describing import Description
+from conformance.run.cell_context import CellContext
+from conformance.run.result import Record
+from conformance.toolchains.torchscript.assertions import traces_of
+from conformance.toolchains.torchscript.client import Artifact, PreparedCase, TorchScriptDevice
 from conformance.toolchains.torchscript.damage.archive import flips, truncations, with_old_setstate
 from conformance.toolchains.torchscript.damage.processed import damaged_programs
 from conformance.toolchains.torchscript.damage.survey import survey
-from conformance.toolchains.torchscript.goldens import GOLDEN_CASES
+from conformance.toolchains.torchscript.goldens import GOLDEN_CASES, GoldenSet
 
 EVERY_CASE: tuple[str, ...] = ()
 REPRESENTATIVE = ("add", "two_methods", "parameters", "lstm")
 
+clause = clauses(level=Level.CORE)
 
-@clause("save-load.same-outputs", source="pytorch/pytorch#41145", level=Level.CORE, cases=EVERY_CASE)
-def test_outputs_survive_a_round_trip(host, target, case):
+
+@clause("save-load.same-outputs", source="pytorch/pytorch#41145", cases=EVERY_CASE)
+def test_outputs_survive_a_round_trip(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """A lowered module that is saved and loaded in another process gives the same outputs, for every method."""
     loaded = target.load(host.save(host.lower(case)))
     for call in (*case.calls, *case.calls):
         assert_close(target.run_call(loaded, call)[0], call.expected, f"{case.name}.{call.method}, loaded")
 
 
-@clause("save-load.ways", source="pytorch/pytorch#41145", level=Level.CORE, cases=("add", "linear"))
-def test_ways(host, target, case):
+@clause("save-load.ways", source="pytorch/pytorch#41145", cases=("add", "linear"))
+def test_ways(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Saving and loading work through a file, a buffer, and bytes, in any combination."""
     lowered = host.lower(case)
     for saved_via in ("buffer", "file", "bytes"):
@@ -43,8 +46,8 @@ def test_ways(host, target, case):
             assert_close(target.run_call(loaded, case.call)[0], case.call.expected, where)
 
 
-@clause("save-load.host-gone", source="pytorch/pytorch#41145", level=Level.CORE, cases=REPRESENTATIVE)
-def test_the_host_may_be_gone(host, target, case):
+@clause("save-load.host-gone", source="pytorch/pytorch#41145", cases=REPRESENTATIVE)
+def test_the_host_may_be_gone(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """An artifact needs nothing of the process that made it: it is loaded after that process has ended."""
     artifact = host.save(host.lower(case))
     host.release()
@@ -53,14 +56,8 @@ def test_the_host_may_be_gone(host, target, case):
         assert_close(target.run_call(loaded, call)[0], call.expected, f"{case.name}, its host gone")
 
 
-@clause(
-    "save-load.spec",
-    source="pytorch/pytorch#53068",
-    level=Level.CORE,
-    cases=("add", "two_methods"),
-    control=Control.NONE,
-)
-def test_spec(host, target, case):
+@clause("save-load.spec", source="pytorch/pytorch#53068", cases=("add", "two_methods"), control=Control.NONE)
+def test_spec(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """The compile spec survives saving and loading, and what preprocess kept of it does too."""
     original = host.script(case)
     lowered = host.lower(original)
@@ -70,20 +67,20 @@ def test_spec(host, target, case):
     assert_equal(target.received_spec(loaded), host.received_spec(lowered), "the spec in the loaded processed module")
 
 
-@clause("save-load.again", source="pytorch/pytorch#53068", level=Level.CORE, cases=REPRESENTATIVE)
-def test_again(host, target, bench, case):
+@clause("save-load.again", source="pytorch/pytorch#53068", cases=REPRESENTATIVE)
+def test_again(host: TorchScriptDevice, target: TorchScriptDevice, context: CellContext, case: PreparedCase) -> None:
     """Save, load, save, load works, each in a process of its own, and computes the same."""
     first = target.load(host.save(host.lower(case)))
     for call in case.calls:
         target.run_call(first, call)
-    third = bench.device("target", bench.cell.target)
+    third = context.device("target", Availability.FULL)
     second = third.load(target.save(first))
     for call in case.calls:
         assert_close(third.run_call(second, call)[0], call.expected, f"{case.name}, saved and loaded twice")
 
 
-@clause("save-load.many", source="pytorch/pytorch#53068", level=Level.CORE, cases=("add", "parameters"))
-def test_loading_several_times(host, target, case):
+@clause("save-load.many", source="pytorch/pytorch#53068", cases=("add", "parameters"))
+def test_loading_several_times(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """One artifact can be loaded several times in a process; the modules live and die independently."""
     artifact = host.save(host.lower(case))
     first, second, third = (target.load(artifact) for _ in range(3))
@@ -96,8 +93,8 @@ def test_loading_several_times(host, target, case):
     assert_close(target.run_call(second, case.call)[0], case.call.expected, f"{case.name}, two of three gone")
 
 
-@clause("save-load.attributes", source="pytorch/pytorch#71597", level=Level.CORE)
-def test_attributes(host, target, case):
+@clause("save-load.attributes", source="pytorch/pytorch#71597")
+def test_attributes(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Attributes and methods that are added to a lowered module survive saving and loading."""
     lowered = host.lower(case)
     values = {"labels": ["cat", "dog"], "threshold": 0.25, "table": case.call.inputs[0]}
@@ -109,8 +106,8 @@ def test_attributes(host, target, case):
     assert_close(target.run_call(loaded, case.call)[0], case.call.expected, case.name)
 
 
-@clause("save-load.extra-files", source="pytorch/pytorch#71597", level=Level.CORE)
-def test_extra_files(host, target, case):
+@clause("save-load.extra-files", source="pytorch/pytorch#71597")
+def test_extra_files(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """_extra_files survive saving and loading."""
     files = {"labels.txt": "cat\ndog\n", "metadata.json": '{"é": 1}'}
     for via in ("buffer", "file"):
@@ -119,8 +116,10 @@ def test_extra_files(host, target, case):
         assert_equal(loaded.extra_files, files, f"the extra files, saved via {via}")
 
 
-@clause("save-load.unknown-backend", source="pytorch/pytorch#41145", level=Level.CORE, control=Control.NONE)
-def test_unknown_backend(host, bare, case, backend):
+@clause("save-load.unknown-backend", source="pytorch/pytorch#41145", control=Control.NONE)
+def test_unknown_backend(
+    host: TorchScriptDevice, bare: TorchScriptDevice, case: PreparedCase, backend: Description
+) -> None:
     """Where the backend's library is not loaded, loading raises an error that names the backend's class."""
     artifact = host.save(host.lower(case))
     with refused("loading without the backend's library") as error:
@@ -128,37 +127,38 @@ def test_unknown_backend(host, bare, case, backend):
     assert_names(error, f"__backends__.{backend.name}")
 
 
-@clause(
-    "save-load.damaged", source="pytorch/pytorch#52603", level=Level.CORE, cases=("add", "linear"), control=Control.NONE
-)
-def test_damaged_program(host, target, bench, case, record):
+@clause("save-load.damaged", source="pytorch/pytorch#52603", cases=("add", "linear"), control=Control.NONE)
+def test_damaged_program(
+    host: TorchScriptDevice, target: TorchScriptDevice, context: CellContext, case: PreparedCase, record: Record
+) -> None:
     """An artifact whose processed module is damaged inside a well-formed archive is refused with an error, at load or
     at run, or computes what is right: no crash, no hang, no wrong number."""
     damaged = damaged_programs(host.save(host.lower(case)).data, seed=case.seed, count=120)
     if not damaged:
         raise NotApplicable("the processed module holds no value that can be damaged from outside")
-    found = survey(bench, damaged, case.call, runtime="full")
+    found = survey(context, damaged, case.call, runtime="full")
     record.note(f"Damage inside the processed module of {case.name}: {found}.")
 
 
-@clause("save-load.damaged-container", source="pytorch/pytorch#41145", level=Level.CORE, cases=("add", "parameters"))
-def test_damaged_container(host, target, bench, case):
+@clause("save-load.damaged-container", source="pytorch/pytorch#41145", cases=("add", "parameters"))
+def test_damaged_container(
+    host: TorchScriptDevice, target: TorchScriptDevice, context: CellContext, case: PreparedCase
+) -> None:
     """An artifact whose container is truncated is refused with an error; one with changed bits, in any of its records,
     neither crashes nor hangs the process (what PyTorch does not notice in its own records is not the backend's)."""
     artifact = host.save(host.lower(case)).data
-    found = survey(bench, truncations(artifact, seed=case.seed, count=30), case.call, runtime="full")
+    found = survey(context, truncations(artifact, seed=case.seed, count=30), case.call, runtime="full")
     check(not found.right, f"truncated artifacts load and run: {found}")
-    survey(bench, flips(artifact, seed=case.seed, count=2), case.call, runtime="full", numbers=False)
+    survey(context, flips(artifact, seed=case.seed, count=2), case.call, runtime="full", numbers=False)
 
 
 @clause(
     "save-load.older",
     source="pytorch/pytorch#53068, pytorch/pytorch#71597",
-    level=Level.CORE,
     cases=("add", "two_methods"),
     control=Control.NONE,
 )
-def test_older(host, target, case):
+def test_older(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """An artifact of an older release still loads and computes the same: in the former layout without the wrapper
     module, and with the former __setstate__, which did not ask is_available."""
     lowered = host.lower(case)
@@ -173,12 +173,11 @@ def test_older(host, target, case):
 @clause(
     "save-load.goldens",
     source="pytorch/pytorch#71597",
-    level=Level.CORE,
     cases=GOLDEN_CASES,
     runtimes=("full", "lite"),
     control=Control.NONE,
 )
-def test_goldens(target, case, goldens):
+def test_goldens(target: TorchScriptDevice, case: PreparedCase, goldens: Sequence[GoldenSet]) -> None:
     """Artifacts that former releases of the backend wrote load, and compute what they did."""
     kept = [(each, golden) for each in goldens for golden in each.goldens_of(case.name, target.runtime)]
     if not kept:
@@ -193,10 +192,10 @@ def test_goldens(target, case, goldens):
                 assert_close(target.run_call(loaded, call)[0], call.expected, where)
 
 
-@clause("save-load.no-host-paths", source="pytorch/pytorch#41145", level=Level.CORE, cases=("add", "linear"))
-def test_no_host_paths(host, bench, case):
+@clause("save-load.no-host-paths", source="pytorch/pytorch#41145", cases=("add", "linear"))
+def test_no_host_paths(host: TorchScriptDevice, context: CellContext, case: PreparedCase) -> None:
     """The artifact holds nothing of the process that made it: no absolute path of its folders, no process id."""
-    hosts = host, bench.device("host", bench.cell.host)
+    hosts = host, context.device("host", context.cell.host)
     found = [traces_of(device.identity(), device.save(device.lower(case))) for device in hosts]
     for kind in found[0]:
         in_both = [traces[kind] for traces in found if traces[kind]]

@@ -21,7 +21,7 @@ from conformance.report._json import parse, read_bytes
 from conformance.run.cell_context import CellContext
 from conformance.run.plan import cells_of
 from conformance.run.running import run_cell
-from conformance.standalone.packs._tapes import PackRun, Player, Samples, Tape
+from conformance.standalone.packs._recordings import PackRun, Recording, ReplayPool, SampleCalls
 from conformance.standalone.packs._values import digest_of, from_json
 from conformance.standalone.packs._write import FORMAT, HOST, PACK, VALUES, PackError, has_target, packed_clauses
 
@@ -101,9 +101,9 @@ class _Pack:
                 raise PackError(f"the pack was written by another {what} ({self.host[what]}, here {here})")
         self.description = Description.from_message(from_json(self.host["description"], self.values))
 
-    def tape(self, row: dict[str, Any], answers: list[Any]) -> Tape:
+    def recording(self, row: dict[str, Any], answers: list[Any]) -> Recording:
         requests = [(verb, from_json(arguments, self.values)) for verb, arguments in row["requests"]]
-        return Tape(row["has_backend"], row["environment"], requests, answers)
+        return Recording(row["has_backend"], row["environment"], requests, answers)
 
 
 def unpacked_report(folder: Path, results: Path, report: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -184,8 +184,8 @@ def _expect_same_run(pack: _Pack, report: dict[str, Any]) -> None:
 
 def _judged(pack: _Pack, entries: dict[str, Any], values: _Values) -> dict[str, dict[str, Any]]:
     """Cell id → row: each clause is run again, with the host's answers of then and the target's from elsewhere."""
-    hosts, targets = Player("host"), Player("target")
-    samples = Samples(from_json(pack.host["samples"], pack.values))
+    hosts, targets = ReplayPool("host"), ReplayPool("target")
+    samples = SampleCalls(from_json(pack.host["samples"], pack.values))
     pool = ZygotePool(Limits())
     description = pack.description
     run = PackRun(
@@ -214,10 +214,14 @@ def _judged(pack: _Pack, entries: dict[str, Any], values: _Values) -> dict[str, 
                     names: tuple[str, ...] = names,
                 ) -> dict[str, Any]:
                     # Asked for once for each context: the backend's own, then the control's.
-                    tapes = recorded["backend" if context is own else "control"]
-                    hosts.insert([pack.tape(row, _answers(row["answers"], pack.values)) for row in tapes["host"]])
-                    asked = [(name, entries.get(name, {}).get("answers", [])) for name in tapes["target"]]
-                    targets.insert([pack.tape(pack.entries[name], _answers(found, values)) for name, found in asked])
+                    asked_of = recorded["backend" if context is own else "control"]
+                    hosts.replay(
+                        [pack.recording(row, _answers(row["answers"], pack.values)) for row in asked_of["host"]]
+                    )
+                    asked = [(name, entries.get(name, {}).get("answers", [])) for name in asked_of["target"]]
+                    targets.replay(
+                        [pack.recording(pack.entries[name], _answers(found, values)) for name, found in asked]
+                    )
                     return {name: context.part(name) for name in names}
 
                 rows[cell.id] = run_cell(run, own, function, arguments).as_row()

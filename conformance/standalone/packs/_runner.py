@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import faulthandler
 import gc
 import hashlib
 import importlib
 import json
 import os
 import platform
-import signal
 import sys
 import tempfile
 import time
@@ -23,21 +21,19 @@ import types
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import Any
 
 import torch
 
-from conformance.devices._serve import _describe
+from conformance._util.processes import set_environment, tail
+from conformance.devices.protocol import describe_exception, text_of
 from conformance.standalone.packs._values import digest_of, from_json, to_json
+from conformance.standalone.supervisor import MOST_OUTPUT, Ending, Files, supervise
 
 BACKEND = ""
 PACK_SHA256 = ""
 VERBS: dict[str, Callable[..., Any]] = {}
 PROVIDED = frozenset({"BACKEND", "PACK_SHA256", "VERBS", "PROVIDED"})
-
-_OUTPUT_BYTES = 16 * 2**20
-_TAIL = 4000
-_POLL_SECONDS = 0.01
 
 
 class Session:
@@ -130,83 +126,54 @@ def _in_a_word(found: dict[str, Any]) -> str:
     return f"{len(found['answers'])} answers" + (f", {last['ended']}" if "ended" in last else "")
 
 
-def _asked_in_a_process(entry: Any, values: Path, out: Path, options: Any) -> dict[str, Any]:
+def _asked_in_a_process(entry: Any, values: Path, out: Path, options: argparse.Namespace) -> dict[str, Any]:
     """One device: its answers, the last of which may be how its process ended."""
-    with contextlib.ExitStack() as stack:
-        files: list[IO[bytes]] = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(4)]
-        pid = os.fork()
-        if pid == 0:
-            _be_device(entry, values, out, options, files)
-        came_to = _watch(pid, files, options.timeout, len(entry["requests"]))
-        answers = [json.loads(line) for line in _whole(files[3]).splitlines(keepends=True) if line.endswith(b"\n")]
-        if came_to is not None:
-            kind, fields = came_to
-            told = dict(zip(("stdout", "stderr", "stack"), map(_tail, files[:3]), strict=True))
-            answers.append({"ended": kind, "fields": {**fields, **told, "context": ""}})
-        return {"answers": answers}
+    with contextlib.ExitStack() as opened:
+        files = Files(*(opened.enter_context(tempfile.TemporaryFile()) for _ in range(4)))
+        ending = supervise(
+            lambda: _answer_all(entry, values, out, options, files), files, options.timeout, options.timeout
+        )
+        size = os.fstat(files.answers.fileno()).st_size
+        lines = os.pread(files.answers.fileno(), size, 0).splitlines(keepends=True)
+    answers = [json.loads(line) for line in lines if line.endswith(b"\n")]
+    if ending.status is None or len(answers) != len(entry["requests"]):
+        answers.append(_ended(ending, options.timeout))
+    return {"answers": answers}
 
 
-def _watch(pid: int, files: list[IO[bytes]], seconds: float, wanted: int) -> tuple[str, dict[str, Any]] | None:
-    """Wait for a device. How it ended, unless it answered everything."""
-    answered, since = 0, time.monotonic()
-    try:
-        while True:
-            ended, status = os.waitpid(pid, os.WNOHANG)
-            count = _whole(files[3]).count(b"\n")
-            if ended:
-                code = os.waitstatus_to_exitcode(status)
-                return None if count == wanted else ("DeviceDied", {"status": code, "left_processes": False})
-            if count > answered:
-                answered, since = count, time.monotonic()
-            if sum(os.fstat(file.fileno()).st_size for file in files[:2]) > _OUTPUT_BYTES:
-                return "DeviceFlooded", {"limit": _OUTPUT_BYTES}
-            if time.monotonic() - since > seconds:
-                os.kill(pid, signal.SIGUSR2)
-                time.sleep(0.5)
-                return "DeviceTimeout", {"seconds": seconds}
-            time.sleep(_POLL_SECONDS)
-    finally:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(pid, signal.SIGKILL)
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(pid, 0)
+def _ended(ending: Ending, seconds: float) -> dict[str, Any]:
+    """The end of a process as an answer: the name of an exception of the harness, and its fields."""
+    fields: dict[str, Any]
+    if ending.status is not None:
+        kind, fields = "DeviceDied", {"status": ending.status, "left_processes": ending.left_processes}
+    elif ending.flooded:
+        kind, fields = "DeviceFlooded", {"limit": MOST_OUTPUT}
+    else:
+        kind, fields = "DeviceTimeout", {"seconds": seconds}
+    written = {"stdout": ending.stdout, "stderr": ending.stderr, "stack": ending.stack}
+    return {"ended": kind, "fields": {**fields, **written, "context": ""}}
 
 
-def _be_device(entry: Any, values: Path, out: Path, options: Any, files: list[IO[bytes]]) -> NoReturn:
-    status = 70
-    try:
-        os.setpgid(0, 0)
-        os.dup2(files[0].fileno(), 1)
-        os.dup2(files[1].fileno(), 2)
-        faulthandler.enable(files[2], all_threads=True)
-        faulthandler.register(signal.SIGUSR2, files[2], all_threads=True)
-        for name, value in entry["environment"].items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-        session = Session()
-        for verb, packed in entry["requests"]:
-            if verb == "leave":
-                session.clear()
-                sys.exit(0)
-            arguments = from_json(packed, lambda name: (values / name).read_bytes())
-            answer = _answer(session, verb, arguments, options if entry["has_backend"] else None, files)
-            message = to_json(answer, lambda name, data: _store(out / name, data))
-            files[3].write(json.dumps(message).encode() + b"\n")
-            files[3].flush()
-        status = 0
-    except SystemExit:
-        raise
-    except BaseException as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
-    os._exit(status)
+def _answer_all(entry: Any, values: Path, out: Path, options: argparse.Namespace, files: Files) -> None:
+    """Be a device, until everything is answered or it is asked to leave."""
+    set_environment(entry["environment"])
+    session = Session()
+    for verb, packed in entry["requests"]:
+        if verb == "leave":
+            session.clear()
+            sys.exit(0)
+        arguments = from_json(packed, lambda name: (values / name).read_bytes())
+        answer = _answer(session, verb, arguments, options if entry["has_backend"] else None, files)
+        message = to_json(answer, lambda name, data: _store(out / name, data))
+        files.answers.write(json.dumps(message).encode() + b"\n")
+        files.answers.flush()
 
 
 def _answer(
-    session: Session, verb: str, arguments: dict[str, Any], options: Any, files: list[IO[bytes]]
+    session: Session, verb: str, arguments: dict[str, Any], options: argparse.Namespace | None, files: Files
 ) -> dict[str, Any]:
-    started, marks = time.perf_counter(), [os.fstat(file.fileno()).st_size for file in files[:2]]
+    started = time.perf_counter()
+    before = [os.fstat(file.fileno()).st_size for file in (files.stdout, files.stderr)]
     value, raised = None, None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -216,29 +183,28 @@ def _answer(
             elif verb == "release":
                 session.clear()
             elif verb == "switch":
-                for name, setting in arguments["environment"].items():
-                    os.environ.pop(name, None) if setting is None else os.environ.update({name: setting})
+                set_environment(arguments["environment"])
             elif verb in VERBS:
                 value = VERBS[verb](session, **arguments)
             else:
                 return {"unable": f"the target of a pack cannot answer {verb!r}"}
         except Exception as error:
-            raised = _describe(error)
+            raised = describe_exception(error)
     sys.stdout.flush()
     sys.stderr.flush()
     reply = {
         "value": value,
         "raised": raised,
         "seconds": time.perf_counter() - started,
-        "warnings": [f"{each.category.__name__}: {each.message}" for each in caught],
-        "stdout": _tail(files[0], marks[0]),
-        "stderr": _tail(files[1], marks[1]),
+        "warnings": [f"{each.category.__name__}: {text_of(each.message)}" for each in caught],
+        "stdout": tail(files.stdout, before[0]),
+        "stderr": tail(files.stderr, before[1]),
         "peak_bytes": None,
     }
     return {"reply": reply}
 
 
-def _register(options: Any) -> None:
+def _register(options: argparse.Namespace | None) -> None:
     if options is not None:
         for library in options.library:
             torch.ops.load_library(library)
@@ -251,13 +217,3 @@ def _store(path: Path, data: bytes) -> None:
         temporary = path.with_suffix(f".{os.getpid()}")
         temporary.write_bytes(data)
         temporary.replace(path)
-
-
-def _whole(file: IO[bytes]) -> bytes:
-    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0)
-
-
-def _tail(file: IO[bytes], start: int = 0) -> str:
-    size = os.fstat(file.fileno()).st_size
-    start = max(start, size - _TAIL)
-    return os.pread(file.fileno(), size - start, start).decode(errors="replace")

@@ -19,7 +19,7 @@ from conformance.run.cell_context import CellContext
 from conformance.run.plan import Cell, cells_of
 from conformance.run.run_context import RunContext
 from conformance.standalone.packs import _runner
-from conformance.standalone.packs._tapes import PackRun, Recorder, Samples, Tape
+from conformance.standalone.packs._recordings import PackRun, Recording, RecordingPool, SampleCalls
 from conformance.standalone.packs._values import digest_of, to_json
 from conformance.standalone.reproducers._script import used_imports
 from conformance.standalone.reproducers._sources import Collection
@@ -71,7 +71,7 @@ def write_pack(
         (folder / VALUES).mkdir(parents=True)
     except OSError as error:
         raise PackError(f"a pack needs a new folder, and {folder} cannot be made: {error.strerror}") from error
-    hosts, targets, samples = Recorder(pool), Recorder(pool), Samples()
+    hosts, targets, samples = RecordingPool(pool), RecordingPool(pool), SampleCalls()
     public = _without_paths_of_here(description)
     run = PackRun(pool, seed, {description.source.name: public}, hosts=hosts, targets=targets, pack_samples=samples)
     values: dict[str, None] = {}
@@ -92,17 +92,17 @@ def write_pack(
             found: dict[str, Any] = {}
             for who, context in _contexts(run, cell, description):
                 outcome = _attempt(context, cell)
-                host_tapes, target_tapes = hosts.take(), targets.take()
+                host_recordings, target_recordings = hosts.take(), targets.take()
                 found[who] = {
-                    "host": [_tape_row(each, store, public, answers=True) for each in host_tapes],
+                    "host": [_recording_row(each, store, public, answers=True) for each in host_recordings],
                     "target": [],
                     "verdict": [outcome.verdict.value, outcome.phase],
                 }
-                for number, tape in enumerate(target_tapes, start=1):
+                for number, recording in enumerate(target_recordings, start=1):
                     name = f"{cell.id} {who} {number}"
                     found[who]["target"].append(name)
-                    entries[name] = _tape_row(tape, store, public, answers=False)
-                    verbs |= {verb for verb, _ in tape.requests}
+                    entries[name] = _recording_row(recording, store, public, answers=False)
+                    verbs |= {verb for verb, _ in recording.requests}
             cells[cell.id] = found
     # What the target does not read: what the host said, and what is expected.
     host = {
@@ -142,13 +142,15 @@ def _without_paths_of_here(description: Description) -> Description:
     return dataclasses.replace(description, source=source, prepared={}, libraries=(), goldens=None)
 
 
-def _tape_row(tape: Tape, store: Callable[[str, bytes], None], public: Description, *, answers: bool) -> dict[str, Any]:
+def _recording_row(
+    recording: Recording, store: Callable[[str, bytes], None], public: Description, *, answers: bool
+) -> dict[str, Any]:
     states = {name for state in public.states.values() for name in state or ()}
     return {
-        "has_backend": tape.has_backend,
-        "environment": {name: value for name, value in tape.environment.items() if name in states},
-        "requests": [[verb, to_json(arguments, store)] for verb, arguments in tape.requests],
-        **({"answers": [to_json(each, store) for each in tape.answers]} if answers else {}),
+        "has_backend": recording.has_backend,
+        "environment": {name: value for name, value in recording.environment.items() if name in states},
+        "requests": [[verb, to_json(arguments, store)] for verb, arguments in recording.requests],
+        **({"answers": [to_json(each, store) for each in recording.answers]} if answers else {}),
     }
 
 

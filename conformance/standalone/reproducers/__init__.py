@@ -6,7 +6,7 @@ A cell that fails leaves a trace: what its devices were asked, and what came of 
 
 from __future__ import annotations
 
-from conformance.standalone.reproducers._desk import ReproducerWriter
 from conformance.standalone.reproducers._script import Reproducer
+from conformance.standalone.reproducers._writer import ReproducerWriter
 
 __all__ = ["Reproducer", "ReproducerWriter"]

@@ -8,7 +8,10 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import inspect
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,13 +33,14 @@ from conformance.compare.values import decode, encode
 from conformance.devices import Step
 from conformance.discovery.describing import Description
 from conformance.run.plan import Cell
-from conformance.standalone.reproducers._runtime import gist
-from conformance.standalone.reproducers._scenario import CannotTell, Scenario
+from conformance.standalone.reproducers._main import LEFT_A_PROCESS, MALFORMED, NO_ANSWER, gist
+from conformance.standalone.reproducers._scenario import CannotReproduce, Scenario
+from conformance.standalone.supervisor import how_it_ended
 from conformance.toolchains import case_named, toolchain_named
 
 
 @dataclasses.dataclass(frozen=True)
-class Facts:
+class FailingCell:
     """What is known of a failing cell."""
 
     cell: Cell
@@ -50,43 +54,43 @@ class Facts:
     calls: Callable[[str], tuple[Call, ...]]
 
 
-def breaks(facts: Facts) -> str | None:
+def breaks(failing: FailingCell) -> str | None:
     """What the last step came to, in the words of a script; None if it is not what made the cell fail."""
-    failure, last = facts.failure, facts.steps[-1]
+    failure, last = failing.failure, failing.steps[-1]
     match failure:
         case SubjectError():
             if last.raised is None or last.raised["text"] != failure.text:
                 return None
             return f"raised {failure.type}: {gist(failure.text)}"
         case LeftBehind():
-            return "ended and left another process behind"
+            return LEFT_A_PROCESS
         case DeviceEnded() if last.returned or last.raised:
             return None
         case DeviceDied():
-            return f"was killed by {failure.signal}" if failure.signal else f"exited with code {failure.exit_code}"
+            return how_it_ended(failure.status)
         case DeviceTimeout():
-            return "did not come back in time"
+            return NO_ANSWER
         case DeviceFlooded():
             return f"wrote more than {failure.limit >> 20} MiB"
         case DeviceGarbled():
-            return "said what no process says"
+            return MALFORMED
         case _:
             return None
 
 
-def differs(facts: Facts, scenario: Scenario) -> str | None:
+def differs(failing: FailingCell, scenario: Scenario) -> str | None:
     """A judge for a value that differs from the expected one; None if the failure is no such difference."""
-    failure = facts.failure
+    failure = failing.failure
     if not isinstance(failure, Difference):
         return None
-    found = _step_of(failure.actual, facts.steps)
+    found = _step_of(failure.actual, failing.steps)
     if found is None:
         return None
-    tolerances = {} if failure.exact else facts.description.tolerances
+    tolerances = {} if failure.exact else failing.description.tolerances
     options = _options(failure, tolerances)
     if options is None:
         return None
-    expected, source = _expected(failure, facts, scenario, found)
+    expected, source = _expected(failure, failing, scenario, found)
     what = f"answer {found[1] + 1} of step {found[0]}" if found[1] else f"step {found[0]}"
     written = ", ".join(f"{name}={value!r}" for name, value in options.items())
     return "\n".join(
@@ -99,11 +103,11 @@ def differs(facts: Facts, scenario: Scenario) -> str | None:
     )
 
 
-def _expected(failure: Difference, facts: Facts, scenario: Scenario, found: tuple[int, int]) -> tuple[str, str]:
+def _expected(failure: Difference, failing: FailingCell, scenario: Scenario, found: tuple[int, int]) -> tuple[str, str]:
     data = encode(failure.expected)
-    if facts.cell.case and any(encode(call.expected) == data for call in facts.calls(facts.cell.case)):
+    if failing.cell.case and any(encode(call.expected) == data for call in failing.calls(failing.cell.case)):
         return f"given({scenario.value(data, 'expected')!r})", "what eager PyTorch gives"
-    origin = _step_of(failure.expected, facts.steps, before=found)
+    origin = _step_of(failure.expected, failing.steps, before=found)
     if origin is not None:
         return f"answer_of(steps, {origin[0]}, {origin[1]})", f"what step {origin[0]} gives"
     return f"given({scenario.value(data, 'expected')!r})", "what was expected"
@@ -149,44 +153,49 @@ def _result_of(answer: Any) -> Any:
     return decode(answer["result"])[0] if isinstance(answer, dict) else decode(answer)
 
 
-def by_clause(facts: Facts, scenario: Scenario) -> str:
-    """A judge that holds the clause against what the steps answer. Raises CannotTell for a clause with own fixtures."""
-    function, cell = facts.function, facts.cell
+def by_clause(failing: FailingCell, scenario: Scenario) -> str:
+    """A judge that holds the clause against what the steps answer.
+
+    Raises CannotReproduce for a clause with fixtures of its own.
+    """
+    function, cell = failing.function, failing.cell
     collection = scenario.collection
     collection.add(function.__module__, function.__name__)
-    collection.add_all("conformance.standalone.reproducers._tape")
+    collection.add_all("conformance.standalone.reproducers._replay")
     kit = scenario.kit
     client = toolchain_named(cell.clause.toolchain).client.split(":")
     collection.add(*client)
     collection.add("conformance.toolchains.client", "PreparedCase")
     collection.add("conformance.compare.comparison", "comparing")
-    device = f"{client[1]}(tape, {cell.runtime!r})"
+    device = f"{client[1]}(replay, {cell.runtime!r})"
     parts = {
         "host": device,
         "target": device,
         "bare": device,
         "case": f"prepared({cell.case!r})",
         "other_case": "prepared",
-        "backend": _backend(facts.description),
+        "backend": _backend(failing.description),
         "record": "Record()",
         "bench": _bench(cell, device, scenario),
         "context": _bench(cell, device, scenario),
     }
-    unknown = [name for name in facts.parameters if name not in parts]
+    unknown = [name for name in failing.parameters if name not in parts]
     if unknown:
-        raise CannotTell(f"the clause asks for {unknown}, which only the run has")
-    if "record" in facts.parameters:
+        raise CannotReproduce(f"the clause asks for {unknown}, which only the run has")
+    if "record" in failing.parameters:
         collection.add("conformance.run.result", "Record")
     if cell.case:
         collection.add("conformance.api.case", "Call")
-    given = ",\n            ".join(f"{name}={parts[name]}" for name in facts.parameters)
+    given = ",\n            ".join(f"{name}={parts[name]}" for name in failing.parameters)
     code = [
-        *_prepared(facts, scenario),
+        *_prepared(failing, scenario),
+        *_names_of_types(failing.parameters),
+        *_features(function),
         "def judge(steps: Any) -> None:",
         '    """Holds the clause, as torch-conformance states it, against what the steps answer."""',
-        f"    tape = Tape(steps{f', {kit.encoded!r}' if kit.encoded else ''})",
-        f"    with comparing({dict(facts.description.tolerances)!r}):",
-        f"        tape.hold(lambda: {function.__name__}(",
+        f"    replay = Replay(steps{f', {kit.encoded!r}' if kit.encoded else ''})",
+        f"    with comparing({dict(failing.description.tolerances)!r}):",
+        f"        replay.judge(lambda: {function.__name__}(",
         f"            {given},",
         "        ))",
     ]
@@ -204,8 +213,10 @@ def _sample(call: Call, scenario: Scenario) -> tuple[Any, ...]:
 
 
 def _backend(description: Description) -> str:
+    missing = description.missing_features
     return (
-        f"types.SimpleNamespace(name=BACKEND, missing_features={description.missing_features!r}, "
+        f"types.SimpleNamespace(name=BACKEND, missing_features={missing!r}, options={description.options!r}, "
+        f"has=lambda feature: feature.name not in {sorted(missing)!r}, "
         f"files={list(description.files)!r}, lost={dict.fromkeys(description.lost or (), '') or None!r}, "
         "environment=lambda state: {}, source=types.SimpleNamespace(distribution=DISTRIBUTION))"
     )
@@ -220,10 +231,30 @@ def _bench(cell: Cell, device: str, scenario: Scenario) -> str:
     )
 
 
-def _prepared(facts: Facts, scenario: Scenario) -> list[str]:
+def _names_of_types(parameters: tuple[str, ...]) -> list[str]:
+    """Code for the names by which a clause and its helpers annotate what a script has only a likeness of."""
+    types_of = {"backend": "Description", "bench": "CellContext", "context": "CellContext"}
+    names = dict.fromkeys(types_of[name] for name in parameters if name in types_of)
+    return [f"{' = '.join(names)} = types.SimpleNamespace", "", ""] if names else []
+
+
+def _features(function: Callable[..., None]) -> list[str]:
+    """Code for the features that a clause asks about, as attributes of ``features``."""
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    assert isinstance(definition, ast.FunctionDef)
+    inside = (node for statement in definition.body for node in ast.walk(statement))
+    attributes = (node for node in inside if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name))
+    asked = sorted({node.attr for node in attributes if ast.unparse(node.value) == "features"})
+    if not asked:
+        return []
+    written = ", ".join(f"{name}=types.SimpleNamespace(name={name!r})" for name in asked)
+    return [f"features = types.SimpleNamespace({written})", "", ""]
+
+
+def _prepared(failing: FailingCell, scenario: Scenario) -> list[str]:
     """Code for the cases that the clause may ask for."""
-    toolchain = facts.cell.clause.toolchain
-    names = [facts.cell.case, *(step.arguments["case"] for step in facts.steps if step.verb in ("script", "build"))]
+    toolchain = failing.cell.clause.toolchain
+    names = [failing.cell.case, *(step.arguments["case"] for step in failing.steps if step.verb in ("script", "build"))]
     lines = [
         "#: Case → its methods, and for each sample call the method, its inputs and what is expected.",
         "CASES = {",
@@ -231,7 +262,7 @@ def _prepared(facts: Facts, scenario: Scenario) -> list[str]:
     features = []
     for name in dict.fromkeys(filter(None, names)):
         case = case_named(name, toolchain)
-        calls = [_sample(call, scenario) for call in facts.calls(name)]
+        calls = [_sample(call, scenario) for call in failing.calls(name)]
         lines.append(f"    {name!r}: ({case.methods!r}, {calls!r}),")
         known = sorted((each.name, each.shows_at, each in case.touches) for each in case.features)
         features.append(f"    {name!r}: {known!r},")
@@ -250,7 +281,7 @@ def _prepared(facts: Facts, scenario: Scenario) -> list[str]:
         "def prepared(name: str) -> PreparedCase:",
         '    """A case with its sample calls."""',
         "    if name not in CASES:",
-        "        raise Passed('the clause gets past the place where it failed')",
+        "        raise NotReproduced('the clause gets past the place where it failed')",
         "    methods, calls = CASES[name]",
         "    made = tuple(",
         *(
@@ -265,7 +296,7 @@ def _prepared(facts: Facts, scenario: Scenario) -> list[str]:
             else ["        Call(method, given(inputs), given(expected)) for method, inputs, expected in calls"]
         ),
         "    )",
-        f"    return PreparedCase(name, {facts.seed}, methods, lambda: made)",
+        f"    return PreparedCase(name, {failing.seed}, methods, lambda: made)",
         "",
         "",
         "def case_named(name: str, toolchain: str = '') -> Any:",

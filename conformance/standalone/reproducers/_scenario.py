@@ -13,38 +13,30 @@ from conformance.compare.values import decode
 from conformance.devices import Machine, Step
 from conformance.standalone.reproducers._sources import Collection
 from conformance.standalone.reproducers.kit import Kit
-from conformance.toolchains import case_named
+from conformance.toolchains import Reproduction, case_named
+from conformance.toolchains.declarations import arguments_of, declarations_of, saved_as, without_none
 
 #: How the file of an artifact is called.
 _SUFFIXES = {"lite": "ptl", "program": "pt2", "package": "package", "cache": "cache"}
-#: Arguments of verbs that are artifacts, and the verbs that make them.
-_ARTIFACTS = ("artifact", "program", "package", "artifacts")
-_SAVING = ("save", "save_inner", "export", "package", "save_cache")
 
 
-class CannotTell(Exception):
+class CannotReproduce(Exception):
     """A failure for which no script can be written; the text says why."""
 
 
 @dataclasses.dataclass(frozen=True)
-class BackendFacts:
-    """What a script has to know of the backend; see the verb ``reproduction``."""
+class ReproducedBackend:
+    """What a script has to know of the backend."""
 
     name: str
-    #: The names of its libraries' files.
-    libraries: tuple[str, ...]
-    #: ``module:class``, where the backend cannot be loaded or lowered to without its author's class.
-    author: str
-    #: Whether the author's class lowers by a call of its own.
-    lowers: bool
-    #: Case → the encoded compile spec that the class gives for it.
-    specs: dict[str, bytes]
-    #: ``module:class`` again, for what only the class can tell: it is not needed to load the backend.
-    value: str = ""
-    #: What ``torch.compile`` is given beside the backend's name, and the modules that its author names.
-    options: dict[str, Any] = dataclasses.field(default_factory=dict)
-    mode: str | None = None
-    runtime: tuple[str, ...] = ()
+    #: Where its class is, ``module:class``, for what only that can tell.
+    value: str
+    reproduction: Reproduction
+
+    @property
+    def author(self) -> str:
+        """Where its class is, if the backend cannot be loaded or lowered to without it; otherwise empty."""
+        return self.value if self.reproduction.loads or self.reproduction.lowers else ""
 
 
 @dataclasses.dataclass
@@ -68,7 +60,7 @@ class Held:
 class Scenario:
     """Collects what the steps need while they are written down."""
 
-    facts: BackendFacts
+    backend: ReproducedBackend
     collection: Collection
     #: True where every answer is needed, and not only what running gives.
     tells_all: bool
@@ -170,34 +162,37 @@ class Scenario:
 
     def spec(self, case: str) -> str:
         """The compile spec that the author's class gives for a case."""
-        return self.literal(self.facts.specs[case], "spec")
+        return self.literal(self.backend.reproduction.specs[case], "spec")
 
     def lowering(self, module: str, spec: str) -> str:
         """The call that lowers a module."""
-        if self.facts.lowers:
+        if self.backend.reproduction.lowers:
             return f"author().lower({module}, {spec})"
         return f"torch._C._jit_to_backend(BACKEND, {module}, {spec})"
 
 
-def process_order(steps: list[Step]) -> list[Machine]:
+def process_order(steps: list[Step], toolchain: str) -> list[Machine]:
     """The processes in the order in which they can run one after the other: each loads what an earlier one saved.
 
-    Raises CannotTell when there is no such order.
+    Raises CannotReproduce when there is no such order.
     """
     order: graphlib.TopologicalSorter[Machine] = graphlib.TopologicalSorter()
     saved: dict[bytes, Machine] = {}
     for step in steps:
         order.add(step.machine)
-        for artifact in map(step.arguments.get, _ARTIFACTS):
-            origin = saved.get(artifact) if isinstance(artifact, bytes) else None
+        declaration = declarations_of(toolchain).get(step.verb)
+        if declaration is None:  # one that is the same everywhere, such as "release"
+            continue
+        for name, hint in arguments_of(declaration).items():
+            origin = saved.get(step.arguments[name]) if saved_as(hint) is not None else None
             if origin is not None and origin is not step.machine:
                 order.add(step.machine, origin)
-        if step.verb in _SAVING and isinstance(step.value, bytes):
+        if step.returned and saved_as(without_none(declaration.hints["return"], step.value)) is not None:
             saved.setdefault(step.value, step.machine)
     try:
         return list(order.static_order())
     except graphlib.CycleError:
-        raise CannotTell(
+        raise CannotReproduce(
             "the processes wait for each other's artifacts, so that they cannot run one after another"
         ) from None
 

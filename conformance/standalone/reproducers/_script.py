@@ -17,20 +17,35 @@ import torch
 
 from conformance._util.privacy import without_paths
 from conformance.api.verdicts import Outcome
-from conformance.devices import Step
+from conformance.devices import Limits, Step
 from conformance.devices.protocol import WITHOUT_MODULES
 from conformance.report.reproducer_folder import MARK
-from conformance.standalone.reproducers import _stage, _tape
-from conformance.standalone.reproducers._judge import Facts, breaks, by_clause, differs
-from conformance.standalone.reproducers._scenario import BackendFacts, CannotTell, Scenario, name_of, process_order
+from conformance.standalone.reproducers import _main, _process, _replay
+from conformance.standalone.reproducers._judge import FailingCell, breaks, by_clause, differs
+from conformance.standalone.reproducers._scenario import (
+    CannotReproduce,
+    ReproducedBackend,
+    Scenario,
+    name_of,
+    process_order,
+)
 from conformance.standalone.reproducers._sources import Collection
 from conformance.standalone.reproducers._steps import lines_of, public_environment
 from conformance.standalone.reproducers.kit import kit_of
 from conformance.toolchains import toolchain_named
 
-_STAGE = "conformance.standalone.reproducers._stage"
-_RUNTIME = "conformance.standalone.reproducers._runtime"
-_PROVIDED = {*_stage.PROVIDED, *_tape.PROVIDED, "case_named"}
+#: Modules of which every script has all, and others that these need.
+_PROCESS, _MAIN = _process.__name__, _main.__name__
+_COMMON = (
+    _PROCESS,
+    _MAIN,
+    "conformance.standalone.supervisor",
+    "conformance._util.privacy",
+    "conformance._util.processes",
+    "conformance.compare.values",
+    "conformance.devices.protocol",
+)
+_PROVIDED = {*_process.PROVIDED, *_replay.PROVIDED, "case_named", "features"}
 #: Stands before the first import that can fail.
 _GUARD = '''
 def cannot_be_tried(kind: Any, error: BaseException, trace: Any) -> None:
@@ -60,26 +75,18 @@ class Reproducer:
         }
 
 
-@dataclasses.dataclass(frozen=True)
-class Limits:
-    """What a step may use when the failure is reproduced."""
-
-    seconds: float
-    memory_bytes: int
-
-
-def reproducer(facts: Facts, outcome: Outcome, backend: BackendFacts, limits: Limits) -> Reproducer:
-    """The script for a failing cell, and its files. Raises CannotTell for a failure that no script can tell."""
-    if not facts.steps:
-        raise CannotTell("nothing is recorded of what the devices were asked")
-    text, scenario = _script(facts, outcome, backend, limits)
+def reproducer(failing: FailingCell, outcome: Outcome, backend: ReproducedBackend, limits: Limits) -> Reproducer:
+    """The script for a failing cell, and its files. Raises CannotReproduce for a failure that no script can tell."""
+    if not failing.steps:
+        raise CannotReproduce("nothing is recorded of what the devices were asked")
+    text, scenario = _script(failing, outcome, backend, limits)
     files = {"reproduce.py": text.encode(), **scenario.artifacts}
     buffer = io.BytesIO()
     torch.save(scenario.values, buffer)
     files["inputs.pt"] = buffer.getvalue()
     if sum(map(len, files.values())) > _MOST_BYTES:
-        raise CannotTell(f"its inputs and artifacts are larger than {_MOST_BYTES >> 20} MiB")
-    return Reproducer(folder_name(facts.cell.clause.id, facts.cell.coordinates), files)
+        raise CannotReproduce(f"its inputs and artifacts are larger than {_MOST_BYTES >> 20} MiB")
+    return Reproducer(folder_name(failing.cell.clause.id, failing.cell.coordinates), files)
 
 
 def folder_name(clause: str, coordinates: str) -> str:
@@ -87,36 +94,34 @@ def folder_name(clause: str, coordinates: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", f"{clause}-{coordinates}")
 
 
-def _script(facts: Facts, outcome: Outcome, backend: BackendFacts, limits: Limits) -> tuple[str, Scenario]:
-    kit = kit_of(facts.cell.clause.toolchain)
+def _script(failing: FailingCell, outcome: Outcome, backend: ReproducedBackend, limits: Limits) -> tuple[str, Scenario]:
+    kit = kit_of(failing.cell.clause.toolchain)
     if kit is None:
-        raise CannotTell(f"the toolchain {facts.cell.clause.toolchain} brings nothing to write scripts with")
-    broken = breaks(facts)
+        raise CannotReproduce(f"the toolchain {failing.cell.clause.toolchain} brings nothing to write scripts with")
+    broken = breaks(failing)
     judge = None
-    substitutes = {"Device": "conformance.standalone.reproducers._tape"} | dict.fromkeys(
-        ("add_options", "find_backend"), kit.loading
-    )
+    substitutes = {"Device": _replay.__name__} | dict.fromkeys(("add_options", "find_backend"), kit.loading)
     for clause_judges in (False, True):
         collection = Collection({*_PROVIDED, *kit.provided}, substitutes)
-        watched = clause_judges or broken is not None or any(step.verb == "lower" for step in facts.steps)
-        scenario = Scenario(backend, collection, clause_judges, facts.cell.clause.toolchain, kit, watched)
-        steps = _steps(facts, scenario)
+        watched = clause_judges or broken is not None or any(step.verb == "lower" for step in failing.steps)
+        scenario = Scenario(backend, collection, clause_judges, failing.cell.clause.toolchain, kit, watched)
+        steps = _steps(failing, scenario)
         if clause_judges:
-            judge = by_clause(facts, scenario)
+            judge = by_clause(failing, scenario)
         elif scenario.loads_altered:
             continue  # to refuse such an artifact may be in order: only the clause knows
         elif broken is None:
-            judge = differs(facts, scenario)
+            judge = differs(failing, scenario)
         if broken is not None or judge is not None:
             break
-    collection.add_all(_STAGE)
+    collection.add_all(_PROCESS)
     collection.add(kit.loading, "load_backend")
-    collection.add_all(_RUNTIME)
-    return _assembled(facts, outcome, scenario, steps, broken, judge, limits), scenario
+    collection.add_all(_MAIN)
+    return _assembled(failing, outcome, scenario, steps, broken, judge, limits), scenario
 
 
 def _assembled(
-    facts: Facts,
+    failing: FailingCell,
     outcome: Outcome,
     scenario: Scenario,
     steps: list[str],
@@ -127,23 +132,23 @@ def _assembled(
     modules = scenario.collection.modules
     models = sorted(each for each in modules if each in toolchain_named(scenario.toolchain).case_modules)
     kit = scenario.kit
-    common = (_STAGE, _RUNTIME, kit.loading, "conformance._util.privacy", "conformance.compare.values")
+    common = (*_COMMON, kit.loading)
     helpers = sorted(each for each in modules if each not in (*models, *common))
     verbs = [each for each in helpers if kit.is_verb_module(each)]
     rest = [each for each in helpers if each not in verbs]
     texts = scenario.collection.texts
     judge = judge if judge is not None else "judge = None"
     parts = [
-        *map(_in_double_quotes, _constants(facts, scenario, broken, limits)),
+        *map(_in_double_quotes, _constants(failing, scenario, broken, limits)),
         *(texts(*models) if models else ()),
-        *map(_in_double_quotes, (*steps, _processes(facts), judge)),
+        *map(_in_double_quotes, (*steps, _processes(failing), judge)),
         *_section("How the unusual steps are done.", texts(*verbs) if verbs else []),
         *_section("The clause, and what it judges with.", texts(*rest) if rest else []),
         *_section("The same in each script: processes, and what they came to.", texts(*common)),
         'if __name__ == "__main__":\n    raise SystemExit(main())',
     ]
     body = "\n\n\n".join(part for part in parts if part)
-    docstring = _docstring(facts, outcome, scenario)
+    docstring = _docstring(failing, outcome, scenario)
     standard, others = used_imports(scenario.collection.imports, body)
     return (
         f"{MARK}\n{docstring}\n\nfrom __future__ import annotations\n\n{standard}\n\n{_GUARD}\n\n{others}\n\n\n{body}\n"
@@ -166,12 +171,12 @@ def _section(title: str, texts: list[str]) -> list[str]:
     return [f"# {title}\n\n\n{texts[0]}", *texts[1:]] if texts else []
 
 
-def _steps(facts: Facts, scenario: Scenario) -> list[str]:
+def _steps(failing: FailingCell, scenario: Scenario) -> list[str]:
     """A function for each process."""
-    steps = list(enumerate(facts.steps, start=1))
+    steps = list(enumerate(failing.steps, start=1))
     functions = []
     written = {number: lines_of(scenario, step) for number, step in steps}
-    for machine in process_order(list(facts.steps)):
+    for machine in process_order(list(failing.steps), scenario.toolchain):
         own = [(number, step) for number, step in steps if step.machine is machine]
         role = scenario.kit.roles.get(machine.role, f"Another process: {machine.role}.")
         lines = [f"def {name_of(machine)}() -> None:", f'    """{role}"""']
@@ -180,8 +185,7 @@ def _steps(facts: Facts, scenario: Scenario) -> list[str]:
             scenario.collection.add(*scenario.kit.hiding)
             lines.append(f"    {scenario.kit.hiding[1]}({absent.split(',')!r})")
         for number, step in own:
-            failing = step is facts.steps[-1]
-            lines += _step(number, step, written[number], failing)
+            lines += _step(number, step, written[number], is_last=step is failing.steps[-1])
         if own[-1][1].verb == "leave":
             lines.append("    leave()")
         functions.append("\n".join(lines))
@@ -196,16 +200,16 @@ def _step(number: int, step: Step, lines: list[str], is_last: bool) -> Iterator[
     yield from (f"        {line}" for line in lines)
 
 
-def _constants(facts: Facts, scenario: Scenario, broken: str | None, limits: Limits) -> Iterator[str]:
-    backend = scenario.facts
+def _constants(failing: FailingCell, scenario: Scenario, broken: str | None, limits: Limits) -> Iterator[str]:
+    backend = scenario.backend
     author = backend.author or (backend.value if scenario.needs_author else "")
-    machines = dict.fromkeys(step.machine for step in facts.steps)
+    machines = dict.fromkeys(step.machine for step in failing.steps)
     environment = {name_of(each): public_environment(each.environment) for each in machines}
     lines = [
-        f"NAME = {facts.description.name!r}",
+        f"NAME = {failing.description.name!r}",
         "BACKEND = os.environ.get('REPRODUCER_BACKEND', NAME)",
         *scenario.kit.constants(backend),
-        f"DISTRIBUTION = {facts.description.source.distribution!r}",
+        f"DISTRIBUTION = {failing.description.source.distribution!r}",
         "#: The author's class, where only that can do something; it needs torch-conformance to be installed.",
         f"AUTHOR = {author!r}",
         f"TORCH = {str(torch.__version__)!r}",
@@ -216,24 +220,26 @@ def _constants(facts: Facts, scenario: Scenario, broken: str | None, limits: Lim
         f"ENVIRONMENT = { {label: each for label, each in environment.items() if each}!r}",
     ]
     if broken is not None:
-        lines += ["#: The step that fails, and how.", f"FAILURE = ({len(facts.steps)}, {broken!r})"]
+        lines += ["#: The step that fails, and how.", f"FAILURE = ({len(failing.steps)}, {broken!r})"]
     else:
         lines += ["#: None: it is the judgement below that tells.", "FAILURE = None"]
-    if any("VERBS" in text for text in scenario.collection.texts("conformance.standalone.reproducers._tape")):
-        verbs = {number: step.verb for number, step in enumerate(facts.steps, start=1)}
+    if any("VERBS" in text for text in scenario.collection.texts(_replay.__name__)):
+        verbs = {number: step.verb for number, step in enumerate(failing.steps, start=1)}
         lines += ["#: What the clause asked for, step by step.", f"VERBS = {verbs!r}"]
     yield "\n".join(lines)
 
 
-def _processes(facts: Facts) -> str:
-    labels = ", ".join(f"{name_of(each)!r}: {name_of(each)}" for each in process_order(list(facts.steps)))
+def _processes(failing: FailingCell) -> str:
+    order = process_order(list(failing.steps), failing.cell.clause.toolchain)
+    labels = ", ".join(f"{name_of(each)!r}: {name_of(each)}" for each in order)
     return f"#: In the order in which they run.\nPROCESSES = {{{labels}}}"
 
 
-def _docstring(facts: Facts, outcome: Outcome, scenario: Scenario) -> str:
-    cell, source, backend = facts.cell, facts.description.source, scenario.facts
+def _docstring(failing: FailingCell, outcome: Outcome, scenario: Scenario) -> str:
+    cell, source, backend = failing.cell, failing.description.source, scenario.backend
     version = f" ({source.distribution} {source.version})" if source.distribution else ""
-    libraries = f", {', '.join(backend.libraries)}" if backend.libraries else ""
+    names = backend.reproduction.libraries
+    libraries = f", {', '.join(names)}" if names else ""
     needs = scenario.kit.needs
     if backend.author:
         needs = (
@@ -244,19 +250,19 @@ def _docstring(facts: Facts, outcome: Outcome, scenario: Scenario) -> str:
         needs = "torch, the backend's package and torch-conformance: a step asks what only the author's class can tell"
     phase = f" in {outcome.phase}" if outcome.phase else ""
     states = f"host {cell.host.value}" + (f", target {cell.target.value}" if cell.target else "")
-    facts_lines = [
+    known = [
         f"clause    {cell.id}  ({states})",
         *_hanging("states", " ".join(cell.clause.statement.split())),
         f"source    {cell.clause.source}",
         *_hanging("observed", f"{outcome.verdict.value}{phase}: {outcome.message}"),
-        f"backend   {facts.description.name}{version}{libraries}",
-        f"torch     {torch.__version__}, seed {facts.seed}",
+        f"backend   {failing.description.name}{version}{libraries}",
+        f"torch     {torch.__version__}, seed {failing.seed}",
     ]
     text = "\n".join(
         [
             f"{cell.id}: {outcome.verdict.value}{phase}",
             "",
-            *facts_lines,
+            *known,
             "",
             f"    python reproduce.py [{scenario.kit.option}]",
             "",

@@ -1,8 +1,8 @@
 """Definitions of harness modules, and everything that they need, as text for a script that stands alone.
 
 What is copied is the source as it stands, comments and all, but for three things: decorators that register (``verb``,
-``clause``, ``register_case``, ``case``), blocks of ``with Subject():``, which tell the subject's exceptions from the
-harness's own, and methods of the devices' classes that nobody calls.
+``clause``, ``register_case``, ``case``, and what is called ``..._clause``), blocks of ``with Subject():``, which tell
+the subject's exceptions from the harness's own, and methods of the devices' classes that nobody calls.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from types import MappingProxyType, ModuleType
 
 _REGISTERING = frozenset({"verb", "clause", "register_case", "case"})
 #: Classes of which only those methods are copied that something calls, with those that every instance needs.
-_SELECTED_METHODS = frozenset({"TorchScriptDevice", "DynamoDevice", "ModesDevice"})
+_SELECTED_METHODS = frozenset({"TorchScriptDevice", "DynamoDevice"})
+#: What declares a verb by annotations, which are evaluated.
+_DECLARING = "ask"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -196,13 +198,14 @@ def _import(alias: ast.alias) -> str:
 
 def _names(node: ast.AST, dropped: frozenset[ast.AST]) -> Iterator[tuple[str, bool]]:
     """The names in a definition, and whether each stands in an annotation."""
+    evaluated = {each for function in ast.walk(node) if _declares(function) for each in ast.walk(function)}
     pending: list[tuple[ast.AST, bool]] = [(node, False)]
     while pending:
         current, in_annotation = pending.pop()
         if current in dropped:
             continue
         if isinstance(current, ast.Name):
-            yield current.id, in_annotation
+            yield current.id, in_annotation and current not in evaluated
         decorators = set(getattr(current, "decorator_list", ()))
         for field, value in ast.iter_fields(current):
             for child in value if isinstance(value, list) else [value]:
@@ -230,8 +233,17 @@ def _dropped_methods(node: ast.stmt, called: Set[str]) -> frozenset[ast.AST]:
 
 
 def _registers(decorator: ast.AST) -> bool:
+    name = _name_of(decorator)
+    return name in _REGISTERING or name.endswith("_clause")
+
+
+def _declares(function: ast.AST) -> bool:
+    return any(_name_of(each) == _DECLARING for each in getattr(function, "decorator_list", ()))
+
+
+def _name_of(decorator: ast.AST) -> str:
     target = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return isinstance(target, ast.Name) and target.id in _REGISTERING
+    return target.id if isinstance(target, ast.Name) else ""
 
 
 def _source(node: ast.stmt, lines: tuple[str, ...], dropped: frozenset[ast.AST]) -> str:

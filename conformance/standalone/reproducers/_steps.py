@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 from conformance._util.privacy import without_paths
 from conformance.devices import Step
 from conformance.devices.protocol import WITHOUT_MODULES
-from conformance.standalone.reproducers._scenario import CannotTell, Scenario
+from conformance.standalone.reproducers._scenario import CannotReproduce, Scenario
 from conformance.standalone.reproducers.kit import Writers
+from conformance.toolchains.declarations import (
+    arguments_of,
+    declarations_of,
+    hints_within,
+    is_handle,
+    items_of,
+    saved_as,
+    without_none,
+)
 
 #: The verbs of every toolchain.
 COMMON = Writers()
-#: Parameters of verbs that are numbers of modules, or lists of them.
-MODULES = frozenset({"module", "lowered", "original", "children", "modules", "model"})
-#: Parameters of verbs that are numbers of other things.
-NUMBERS = frozenset({"seed", "seeds", "count", "repeat", "threads", "rounds", "often"})
 
 
 def lines_of(scenario: Scenario, step: Step) -> list[str]:
@@ -26,62 +32,63 @@ def lines_of(scenario: Scenario, step: Step) -> list[str]:
 
 
 def copied(scenario: Scenario, step: Step) -> list[str]:
-    """Any verb: its own function, copied into the script, called with modules for their numbers.
+    """Any verb: its own function, copied into the script, called with modules for their numbers; what the client
+    declares says which arguments these are, and what comes of the answer.
 
-    Raises CannotTell for what only the program without Python can do.
+    Raises CannotReproduce for what only the program without Python can do.
     """
-    kit = scenario.kit
+    kit, declaration = scenario.kit, declarations_of(scenario.toolchain).get(step.verb)
     if step.verb not in kit.verbs().names():
-        raise CannotTell(f"scripts are Python, and what was asked ({step.verb}) only a program without it answers")
+        raise CannotReproduce(f"scripts are Python, and what was asked ({step.verb}) only a program without it answers")
+    if declaration is None:
+        raise CannotReproduce(f"the client of {scenario.toolchain} does not declare the verb {step.verb}")
     function = kit.verbs().named(step.verb)
     scenario.collection.add(function.__module__, function.__name__)
     scenario.collection.add(kit.session, "Session", "session")
     defaults = {name: each.default for name, each in inspect.signature(function).parameters.items()}
+    hints = arguments_of(declaration)
     arguments = [
-        f"{name}={_argument(scenario, step, name, value)}"
+        f"{name}={_expression(scenario, step, name, hints.get(name, Any), value, step.arguments)}"
         for name, value in step.arguments.items()
-        if value is not None or defaults[name] is not None
+        if value != defaults.get(name, inspect.Parameter.empty)
     ]
     call = f"{step.verb}({', '.join(['session', *arguments])})"
-    if "session.keep(" in inspect.getsource(function):
+    result = without_none(declaration.hints["return"], step.value)
+    if is_handle(result):
         if not step.returned:
             return [call]
         name = scenario.hold(step, step.value, {"embed": "parent", "copy_deeply": "duplicate"}.get(step.verb, "made"))
-        return [f"{name} = {call}", *told(scenario, "0")]
-    return [f"this.answer({call})"] if scenario.tells_all else [call]
+        return [f"{name} = {call}", *answer(scenario, "0")]
+    saved = saved_as(result)
+    if saved is not None and step.returned:
+        name = scenario.save(step.value, saved.kind or step.arguments["runtime"])
+        return [f"store({name!r}, {call})", *answer(scenario, f"fetch({name!r})")]
+    return answer(scenario, call) or [call]
 
 
-def _argument(scenario: Scenario, step: Step, name: str, value: Any) -> str:
-    if name in MODULES:
-        if isinstance(value, list):
-            return f"[{', '.join(scenario.held(step, number).name for number in value)}]"
+def _expression(scenario: Scenario, step: Step, name: str, hint: Any, value: Any, beside: Mapping[str, Any]) -> str:
+    """What travelled as an argument with that annotation, ``beside`` others, as an expression."""
+    if isinstance(value, dict):
+        hints = hints_within(hint, value)
+        within = {key: _expression(scenario, step, name, hints[key], item, value) for key, item in value.items()}
+        return f"{{{', '.join(f'{key!r}: {item}' for key, item in within.items())}}}"
+    hint = without_none(hint, value)
+    if isinstance(value, list):
+        items = [_expression(scenario, step, name, each, item, beside) for each, item in items_of(hint, value)]
+        return f"[{', '.join(items)}]"
+    if is_handle(hint):
         held = scenario.held(step, value)
         return held.whole or held.name
-    if name == "artifact":
-        return _fetched(scenario, value, step.arguments)
-    return _expression(scenario, name, value)
-
-
-def _expression(scenario: Scenario, name: str, value: Any) -> str:
+    saved = saved_as(hint)
+    if saved is not None:
+        return f"fetch({scenario.load(value, saved.kind or beside['runtime'])!r})"
     if isinstance(value, bytes):
         return f"encode(given({scenario.value(value, name)!r}))"
-    if isinstance(value, list):
-        return f"[{', '.join(_expression(scenario, name, item) for item in value)}]"
-    if isinstance(value, dict):
-        items = {
-            key: _fetched(scenario, item, value) if key == "artifact" else _expression(scenario, name, item)
-            for key, item in value.items()
-        }
-        return f"{{{', '.join(f'{key!r}: {item}' for key, item in items.items())}}}"
     return repr(value)
 
 
-def _fetched(scenario: Scenario, artifact: bytes, arguments: dict[str, Any]) -> str:
-    return f"fetch({scenario.load(artifact, arguments.get('runtime', 'lite'))!r})"
-
-
-def told(scenario: Scenario, value: str) -> list[str]:
-    """The answer, where every answer is needed."""
+def answer(scenario: Scenario, value: str) -> list[str]:
+    """The line that gives a step's answer, where every answer is needed."""
     return [f"this.answer({value})"] if scenario.tells_all else []
 
 

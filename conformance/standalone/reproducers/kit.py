@@ -12,7 +12,7 @@ from conformance.extensions import resolve
 from conformance.toolchains import toolchain_named
 
 if TYPE_CHECKING:
-    from conformance.standalone.reproducers._scenario import BackendFacts, Scenario
+    from conformance.standalone.reproducers._scenario import ReproducedBackend, Scenario
     from conformance.toolchains.verbs import Verbs
 
 #: A verb as code. It gets the scenario and the step; the lines may use ``this``, the step's own block.
@@ -45,7 +45,7 @@ class Kit:
     #: How verbs are written, beside those of every toolchain.
     writers: Writers
     #: What a script says of the backend: constants, which ``loading`` and ``session`` use.
-    constants: Callable[[BackendFacts], list[str]]
+    constants: Callable[[ReproducedBackend], list[str]]
     #: Names of constants that only some scripts have.
     provided: frozenset[str]
     #: What a script needs beside torch, and how a user names it on its command line.

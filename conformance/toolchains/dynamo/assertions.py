@@ -3,39 +3,41 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
-import torch
-
+from conformance.api.assertions import check
 from conformance.api.case import Call
 from conformance.api.errors import ConformanceFailure, SubjectError
 from conformance.api.features import dynamic_shapes, unbacked_sizes
-from conformance.compare.comparison import assert_close
-from conformance.compare.values import tensors_in
+from conformance.compare.assertions import assert_close, assert_equal
+from conformance.discovery.describing import Description
 from conformance.toolchains import case_named
 from conformance.toolchains.dynamo.client import (
     COMPILER_FAILED,
     Counts,
     DynamoDevice,
+    Marks,
     Model,
     Observation,
     PreparedCase,
     Surroundings,
     Trained,
 )
-from conformance.toolchains.torchscript.assertions import check
 
 CONSTRAINT_VIOLATED = "torch.fx.experimental.symbolic_shapes.ConstraintViolationError"
 
 __all__ = [
     "CONSTRAINT_VIOLATED",
     "assert_clean_refusal",
+    "assert_costs_little_more",
     "assert_counts",
     "assert_dropped_alike",
+    "assert_marks_refused",
     "assert_right_or_refused",
     "assert_same_effects",
     "assert_same_surroundings",
-    "assert_strides_like",
+    "assert_same_without_options",
     "assert_taken_or_refused",
     "assert_trained_alike",
     "assert_training_refused",
@@ -62,19 +64,6 @@ def assert_counts(counts: Counts, where: str, *, lowerings: int | None = None, l
         counts.runs >= least_runs,
         f"{where}: the backend's code ran {counts.runs} times in {least_runs} calls: PyTorch ran the rest by itself",
     )
-
-
-def assert_strides_like(actual: Any, expected: Any, where: str) -> None:
-    """Each tensor has the strides of its counterpart, where these say where an element lies."""
-    for index, (mine, theirs) in enumerate(zip(tensors_in(actual), tensors_in(expected), strict=True)):
-        found, wanted = _telling_strides(mine), _telling_strides(theirs)
-        check(found == wanted, f"{where}, tensor {index}: expected strides {theirs.stride()}, found {mine.stride()}")
-
-
-def _telling_strides(tensor: torch.Tensor) -> list[int]:
-    if tensor.numel() == 0:
-        return []
-    return [stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if size > 1]
 
 
 def assert_same_effects(seen: Observation, expected: Observation, where: str) -> None:
@@ -137,6 +126,24 @@ def assert_dropped_alike(found: Trained, share: float, where: str) -> None:
     check(abs(rate - share) <= allowed, f"{where}: expected {share:g} of the elements to be dropped, found {rate:g}")
 
 
+def assert_costs_little_more(
+    found: Mapping[str, float], allowed: Mapping[str, float], what: str, than: str = "later"
+) -> None:
+    """What a call costs more than others do, by unit ("functions", "seconds"), is within what is allowed of each."""
+    for unit, most in allowed.items():
+        check(found[unit] <= most, f"{what} takes {found[unit]:g} {unit} more than {than} (allowed: {most:g})")
+
+
+def assert_same_without_options(host: DynamoDevice, case: PreparedCase, expected: Any, operators: list[str]) -> None:
+    """A compile without options is lowered by itself, gives the bits of ``expected``, and leaves to PyTorch the
+    ``operators`` (sorted)."""
+    plain = host.compile_with(case)
+    assert_equal(host.run(plain, case.call.inputs).result, expected, f"{case.name}, compiled without options")
+    ran = sorted(host.operators_run(plain, case.call.inputs))
+    assert_equal(ran, operators, f"{case.name}: what PyTorch runs itself")
+    assert_counts(host.counts(plain), case.name, lowerings=1, least_runs=3)
+
+
 def assert_taken_or_refused(
     host: DynamoDevice, case: PreparedCase, name: str, *, options: dict[str, Any] | None = None, mode: str | None = None
 ) -> None:
@@ -169,14 +176,14 @@ def is_clean_refusal(error: SubjectError, backend: str) -> bool:
     return error.is_a(COMPILER_FAILED) and backend in error.text
 
 
-def assert_clean_refusal(host: DynamoDevice, case: PreparedCase, backend: Any) -> None:
+def assert_clean_refusal(host: DynamoDevice, case: PreparedCase, backend: Description) -> None:
     """A model that needs an undeclared feature is refused by an error that names the backend (``compile.refusal``).
 
     Where the need shows only in the data, an error of the code that runs will do, which Dynamo does not touch. A model
     that only touches what is missing need not be refused, if it is right.
     """
     model = case_named(case.name, "dynamo")
-    lacking = [feature for feature in model.features if feature.name in backend.missing_features]
+    lacking = [feature for feature in model.features if not backend.has(feature)]
     missing = ", ".join(sorted(feature.name for feature in lacking))
     in_data = all(feature.shows_at == "run" for feature in lacking)
     touched = {feature.name for feature in model.touches}
@@ -217,7 +224,19 @@ def assert_right_or_refused(host: DynamoDevice, compiled: Model, call: Call, bac
     assert_close(found, call.expected, where)
 
 
-def sizes_of(backend: Any) -> bool | None:
+def assert_marks_refused(host: DynamoDevice, case: PreparedCase, marks: Marks, backend: str) -> None:
+    """Lowering for dimensions that are marked dynamic ends with Dynamo's error for that, or one that names the
+    backend."""
+    try:
+        host.lower(case, marks=marks)
+    except SubjectError as error:
+        clear = error.is_a(CONSTRAINT_VIOLATED) or is_clean_refusal(error, backend)
+        check(clear, f"expected a ConstraintViolationError or BackendCompilerFailed, found {error}")
+        return
+    check(False, "dimensions marked dynamic were accepted, though dynamic shapes are declared missing")
+
+
+def sizes_of(backend: Description) -> bool | None:
     """What the keyword ``dynamic`` of ``torch.compile`` is, for a model that is called with several sizes: False where
     the backend declares no dynamic shapes, so that each size is lowered for."""
-    return False if dynamic_shapes.name in backend.missing_features else None
+    return None if backend.has(dynamic_shapes) else False

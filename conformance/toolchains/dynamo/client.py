@@ -1,16 +1,19 @@
 """What a clause sees of a device for a torch.compile backend: a method for each verb, typed, on plain values."""
 
+# mypy: disable-error-code="empty-body"
+# A method that declares a verb has no body: see conformance.toolchains.declarations.
+
 from __future__ import annotations
 
 import dataclasses
 import statistics
-from typing import Any
+from typing import Annotated, Any, Self
 
 from conformance.api.case import Call
 from conformance.api.errors import SubjectError
-from conformance.compare.values import decode, encode, tensors_in
-from conformance.toolchains.client import PreparedCase
-from conformance.toolchains.dynamo.modes_client import ModesDevice, Surroundings, Trained
+from conformance.compare.values import decode, tensors_in
+from conformance.toolchains.client import CellDevice, PreparedCase, Threads
+from conformance.toolchains.declarations import Handle, Inputs, InputsOf, Mark, NamedValues, Phase, Saved, Value, ask
 
 #: What Dynamo raises when a backend raises.
 COMPILER_FAILED = "torch._dynamo.exc.BackendCompilerFailed"
@@ -24,26 +27,41 @@ __all__ = [
     "Package",
     "PreparedCase",
     "Surroundings",
+    "Threads",
     "Trained",
 ]
 
 #: Pairs (argument, dimension) that ``torch._dynamo.mark_dynamic`` is called for.
 Marks = tuple[tuple[int, int], ...]
+#: What a process and a thread have for everybody in them: name → value, as text.
+Surroundings = dict[str, str]
+#: What ``torch.export.save`` has written, what a compiled function is saved as, and cache artifacts.
+Program = Annotated[bytes, Saved("program")]
+PackageData = Annotated[bytes, Saved("package")]
+CacheData = Annotated[bytes, Saved("cache")]
+#: A list of values; for each time of going back the gradients by name; a result and its gradients; gradients alone.
+Values = Annotated[list[Any], Mark.VALUE]
+Rounds = Annotated[list[dict[str, Any]], Mark.VALUE]
+ResultAndGradients = Annotated[tuple[Any, Any], Mark.VALUE]
+Gradients = Annotated[tuple[Any, ...], Mark.VALUE]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Model:
+class Model(Handle):
     """A model that a device holds, compiled or not."""
 
-    number: int
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Package:
+class Package(Handle):
     """A package that a device has loaded, and what of a compiler's work that took."""
 
-    number: int
-    work: tuple[str, ...]
+    work: tuple[str, ...] = ()
+
+    @classmethod
+    def from_reply(cls, value: tuple[int, list[str]], reply: Any) -> Self:
+        """The package that was just loaded."""
+        number, work = value
+        return cls(number, tuple(work))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -55,10 +73,10 @@ class Observation:
     written: tuple[bool, ...]
 
     @classmethod
-    def of(cls, row: dict[str, Any]) -> Observation:
-        """From what a verb answers."""
-        result, arguments = decode(row["result"])
-        return cls(result, arguments, tuple(row["written"]))
+    def from_reply(cls, value: dict[str, Any], reply: Any = None) -> Self:
+        """From a verb's row: result and arguments are encoded together, so that shared memory shows."""
+        result, arguments = decode(value["result"])
+        return cls(result, arguments, tuple(value["written"]))
 
     @property
     def shared(self) -> dict[str, list[str]]:
@@ -84,7 +102,17 @@ class Counts:
     declined: list[str] = dataclasses.field(default_factory=list)
 
 
-class DynamoDevice(ModesDevice):
+@dataclasses.dataclass(frozen=True, slots=True)
+class Trained:
+    """A call that was gone back from: the tensors of its result, which of them require grad, and the gradients."""
+
+    results: Values
+    requires_grad: list[bool]
+    #: By the name of an argument ("argument 0") or a parameter; one mapping for each time that it went back.
+    gradients: Rounds
+
+
+class DynamoDevice(CellDevice):
     """A device for a torch.compile backend."""
 
     def call(self, verb: str, /, phase: str | None = None, seconds: float | None = None, **arguments: Any) -> Any:
@@ -97,28 +125,43 @@ class DynamoDevice(ModesDevice):
             raise
 
     @staticmethod
-    def _call_of(row: dict[str, Any]) -> Call:
-        seen = Observation.of(row)
+    def sample_call(row: dict[str, Any]) -> Call:
+        seen = Observation.from_reply(row)
         return Call(row["method"], decode(row["inputs"]), seen.result, seen)
+
+    @property
+    def said(self) -> str:
+        """What the process wrote and warned of during the last verb."""
+        reply = self.last_reply
+        return "" if reply is None else "\n".join((reply.stdout, reply.stderr, *reply.warnings))
 
     # Making models.
 
     def build(self, case: PreparedCase, variant: int = 0) -> Model:
         """The case's model as it is; another ``variant`` has other weights."""
-        return Model(self.call("build", case=case.name, seed=case.seed + variant))
+        return self._build(case.name, case.seed + variant)
+
+    @ask()
+    def _build(self, case: str, seed: int) -> Model: ...
+
+    def _built(self, model: Model | PreparedCase) -> Model:
+        return self.build(model) if isinstance(model, PreparedCase) else model
 
     def compile(self, model: Model | PreparedCase, *, by_name: bool = False, dynamic: bool | None = None) -> Model:
-        """Hand a model, or a case's, to torch.compile; nothing is lowered yet."""
-        if isinstance(model, PreparedCase):
-            model = self.build(model)
-        return Model(self.call("compile", phase="lower", model=model.number, by_name=by_name, dynamic=dynamic))
+        """Hand a model, or a case's, to torch.compile; nothing is lowered yet. ``by_name`` gives it as users do."""
+        return self._compile(self._built(model), by_name, dynamic)
+
+    @ask(phase="lower")
+    def _compile(self, model: Model, by_name: bool, dynamic: bool | None) -> Model: ...
 
     def compile_with(
         self, case: PreparedCase, *, options: dict[str, Any] | None = None, mode: str | None = None
     ) -> Model:
         """Hand a case's model to torch.compile with these options and this mode, in place of the author's."""
-        model = self.call("build", case=case.name, seed=case.seed)
-        return Model(self.call("compile_with", phase="lower", model=model, options=options, mode=mode))
+        return self._compile_with(self.build(case), options, mode)
+
+    @ask(phase="lower")
+    def _compile_with(self, model: Model, options: dict[str, Any] | None, mode: str | None) -> Model: ...
 
     def lower(
         self,
@@ -138,167 +181,215 @@ class DynamoDevice(ModesDevice):
             assert isinstance(model, PreparedCase)
             inputs = model.call.inputs
         compiled = self.compile(model, dynamic=dynamic)
-        self.call("lower", model=compiled.number, inputs=encode(inputs), arranged=arranged, marks=_plain(marks))
+        self._lower(compiled, inputs, arranged, marks)
         return compiled
 
+    @ask()
+    def _lower(self, model: Model, inputs: Inputs, arranged: str, marks: Marks) -> None: ...
+
+    @ask()
     def reset(self) -> None:
         """Let Dynamo forget what it has compiled."""
-        self.call("reset")
 
+    @ask()
     def configure(self, **settings: Any) -> None:
         """Change settings of ``torch._dynamo.config``."""
-        self.call("configure", **settings)
 
+    @ask(phase="release")
     def forget(self, model: Model) -> None:
         """Destroy one model."""
-        self.call("forget", phase="release", model=model.number)
 
+    @ask(phase="build")
     def disturb(self, model: Model, how: str) -> None:
         """Change a model's parameters and buffers: "in place", "replaced" or "loaded"."""
-        self.call("disturb", phase="build", model=model.number, how=how)
 
     # Calling them.
 
     def run(
-        self,
-        model: Model,
-        inputs: tuple[Any, ...],
-        *,
-        stance: str = "default",
-        arranged: str = "",
-        marks: Marks = (),
+        self, model: Model, inputs: tuple[Any, ...], *, stance: str = "default", arranged: str = "", marks: Marks = ()
     ) -> Observation:
-        """Call a model with fresh copies of ``inputs``.
+        """Call a model with fresh copies of ``inputs``, under a ``stance`` of ``torch.compiler.set_stance``.
 
         ``arranged``: "" (as they are), "tied" (the second is the first), "overlapping" (both are parts of the first),
-        "derived" (they are results of a computation that wants gradients).
+        "derived" (they are results of a computation that wants gradients); ``marks`` are dimensions that are marked
+        dynamic.
         """
         return self.run_often(model, inputs, 1, stance=stance, arranged=arranged, marks=marks)[0]
 
+    @ask(verb="run")
     def run_often(
         self,
         model: Model,
-        inputs: tuple[Any, ...],
+        inputs: Inputs,
         repeat: int,
         *,
         stance: str = "default",
         arranged: str = "",
         marks: Marks = (),
     ) -> list[Observation]:
-        """Call a model so many times."""
-        rows = self.call(
-            "run",
-            model=model.number,
-            inputs=encode(inputs),
-            repeat=repeat,
-            stance=stance,
-            arranged=arranged,
-            marks=_plain(marks),
-        )
-        return [Observation.of(row) for row in rows]
+        """Call a model so many times; the other arguments are those of :meth:`run`."""
 
-    def gradients(self, model: Model, inputs: tuple[Any, ...], marks: Marks = ()) -> tuple[Any, Any]:
+    @ask(phase="run")
+    def gradients(self, model: Model, inputs: Inputs, marks: Marks = ()) -> ResultAndGradients:
         """Call a model and go back: the result, and the gradients of ``inputs``."""
-        found: tuple[Any, Any] = decode(
-            self.call("gradients", phase="run", model=model.number, inputs=encode(inputs), marks=_plain(marks))
-        )
-        return found
 
+    @ask(phase="run")
     def run_at_sizes(self, model: Model, sizes: list[int]) -> list[int]:
         """Call a model of two matrices with so many rows; the sizes at which the result is wrong."""
-        wrong: list[int] = self.call("run_at_sizes", phase="run", model=model.number, sizes=sizes)
-        return wrong
 
-    def run_keeping(self, model: Model, calls: tuple[Call, ...]) -> list[Any]:
+    @ask(phase="run")
+    def run_keeping(self, model: Model, calls: tuple[InputsOf, ...]) -> list[Value]:
         """Make the calls; the results, looked at after the last one."""
-        inputs = [encode(call.inputs) for call in calls]
-        return [decode(data) for data in self.call("run_keeping", phase="run", model=model.number, inputs=inputs)]
+
+    # Training them.
+
+    def differentiate(
+        self,
+        model: Model,
+        inputs: tuple[Any, ...],
+        wanted: tuple[bool, ...] | None = None,
+        *,
+        derived: bool = False,
+        often: int = 1,
+    ) -> Trained:
+        """Call a model and go back from its result ``often`` times; every argument requires grad unless ``wanted`` says
+        which. If ``derived`` the model gets results of a computation on them."""
+        return self._differentiate(model, inputs, (True,) * len(inputs) if wanted is None else wanted, derived, often)
+
+    @ask(phase="run")
+    def _differentiate(
+        self, model: Model, inputs: Inputs, wanted: tuple[bool, ...], derived: bool, often: int
+    ) -> Trained: ...
+
+    def operators_run_in_training(self, model: Model, inputs: tuple[Any, ...]) -> dict[str, list[str]]:
+        """The operators that PyTorch itself executes where a model is called with gradients, and on the way back: by
+        which of the two it was, each time that it does. Arguments require grad that can."""
+        return self._operators_run_in_training(model, inputs, [each.is_floating_point() for each in inputs])
+
+    @ask(phase="run")
+    def _operators_run_in_training(self, model: Model, inputs: Inputs, wanted: list[bool]) -> dict[str, list[str]]: ...
+
+    @ask(phase="run")
+    def differentiate_twice(self, model: Model, inputs: Inputs) -> Gradients:
+        """Gradients of a sum that contains the squares of a model's gradients, one for each argument."""
+
+    @ask(phase="run")
+    def train(self, model: Model, calls: tuple[InputsOf, ...], rate: float = 0.5) -> tuple[Values, NamedValues]:
+        """A step of gradient descent for each call: the losses, and the parameters afterwards."""
+
+    # What surrounds a call, and what a call leaves behind.
+
+    @ask(phase="run")
+    def run_under(
+        self, guard: str, model: Model, inputs: Inputs, *, differentiable: bool = False
+    ) -> tuple[Value, list[bool]]:
+        """Call a model within "none", "no_grad", "inference_mode" or "autocast" (to bfloat16): the result, and which of
+        its tensors require grad. Every argument requires grad if ``differentiable``."""
+
+    @ask()
+    def surroundings(self, thread: str = "this", *, after: Phase = "inspect") -> Surroundings:
+        """What the process has for everybody in it, and "this" thread or a "new" one; ``after`` is the phase to which a
+        change is put down."""
+
+    @ask(phase="run")
+    def run_in_threads(
+        self, model: Model, calls: tuple[InputsOf, ...], *, threads: int, rounds: int = 3, guard: str = "none"
+    ) -> Threads:
+        """Make each call so many times in each of so many fresh threads, while their parent stands under a guard."""
+
+    @ask(phase="run")
+    def run_seeded(self, model: Model, inputs: Inputs, seeds: tuple[int, ...], calls: int) -> list[list[Value]]:
+        """For each seed the results of so many calls, one after the other."""
+
+    @ask(phase="run")
+    def retained(self, model: Model, inputs: Inputs, *, differentiable: bool = False, calls: int = 3) -> list[str]:
+        """Which tensors of so many calls are still in memory when nobody but the backend can hold them. If
+        ``differentiable`` each call is gone back from."""
 
     # What one process writes and another reads.
 
     def export(self, model: Model | PreparedCase, inputs: tuple[Any, ...], marks: Marks = ()) -> bytes:
         """``torch.export`` a model, or a case's, and save the program; marked dimensions may have any size."""
-        if isinstance(model, PreparedCase):
-            model = self.build(model)
-        program: bytes = self.call("export", model=model.number, inputs=encode(inputs), marks=_plain(marks))
-        return program
+        return self._export(self._built(model), inputs, marks)
+
+    @ask()
+    def _export(self, model: Model, inputs: Inputs, marks: Marks) -> Program: ...
 
     def load_exported(self, program: bytes, case: PreparedCase) -> Model:
         """The module of a saved program, not compiled."""
-        return Model(self.call("load_exported", phase="load", program=program, case=case.name))
+        return self._load_exported(program, case.name)
+
+    @ask(phase="load")
+    def _load_exported(self, program: Program, case: str) -> Model: ...
 
     def package(self, model: Model | PreparedCase, inputs: tuple[Any, ...]) -> bytes:
         """Compile a model, or a case's, ahead of time for such inputs, and save what came of it."""
-        if isinstance(model, PreparedCase):
-            model = self.build(model)
-        data: bytes = self.call("package", phase="save", model=model.number, inputs=encode(inputs))
-        return data
+        return self._package(self._built(model), inputs)
 
-    def load_package(self, data: bytes) -> Package:
+    @ask(phase="save")
+    def _package(self, model: Model, inputs: Inputs) -> PackageData: ...
+
+    @ask(phase="load")
+    def load_package(self, package: PackageData) -> Package:
         """Load what :meth:`package` saved."""
-        number, work = self.call("load_package", phase="load", package=data)
-        return Package(number, tuple(work))
 
     def run_package(self, package: Package, model: Model, inputs: tuple[Any, ...]) -> tuple[Any, tuple[str, ...]]:
         """Call a package with a model and inputs: the result, and what of a compiler's work was done meanwhile."""
-        row, work = self.call(
-            "run_package", phase="run", package=package.number, model=model.number, inputs=encode(inputs)
-        )
-        return Observation.of(row).result, tuple(work)
+        seen, work = self._run_package(package, model, inputs)
+        return seen.result, work
 
-    def operators_run_by_package(self, package: Package, model: Model, inputs: tuple[Any, ...]) -> list[str]:
+    @ask(phase="run")
+    def _run_package(self, package: Package, model: Model, inputs: Inputs) -> tuple[Observation, tuple[str, ...]]: ...
+
+    @ask(phase="run")
+    def operators_run_by_package(self, package: Package, model: Model, inputs: Inputs) -> list[str]:
         """The operators that PyTorch itself executes in one call of a package that was called before."""
-        names: list[str] = self.call(
-            "operators_run_by_package",
-            phase="run",
-            package=package.number,
-            model=model.number,
-            inputs=encode(inputs),
-        )
-        return names
 
-    def save_cache(self) -> bytes | None:
+    @ask(phase="save")
+    def save_cache(self) -> CacheData | None:
         """The cache artifacts of what this process has compiled; None where nothing was cached."""
-        artifacts: bytes | None = self.call("save_cache", phase="save")
-        return artifacts
 
-    def load_cache(self, artifacts: bytes) -> None:
+    @ask(phase="load")
+    def load_cache(self, artifacts: CacheData) -> None:
         """Load cache artifacts into a process that has no other cache."""
-        self.call("load_cache", phase="load", artifacts=artifacts)
 
     # Looking.
 
+    @ask(phase="inspect")
     def counts(self, model: Model) -> Counts:
         """What was seen between Dynamo and the backend."""
-        return Counts(**self.call("counts", phase="inspect", model=model.number))
 
-    def state_of(self, model: Model) -> dict[str, Any]:
+    @ask(phase="inspect")
+    def state_of(self, model: Model) -> NamedValues:
         """A model's parameters and buffers."""
-        state: dict[str, Any] = decode(self.call("state_of", phase="inspect", model=model.number))
-        return state
 
-    def operators_run(self, model: Model, inputs: tuple[Any, ...]) -> list[str]:
+    @ask(phase="run")
+    def operators_run(self, model: Model, inputs: Inputs) -> list[str]:
         """The operators that PyTorch itself executes in one call, each time that it does."""
-        names: list[str] = self.call("operators_run", phase="run", model=model.number, inputs=encode(inputs))
-        return names
 
-    def effort(self, model: Model, inputs: tuple[Any, ...], calls: int) -> list[dict[str, float]]:
+    @ask(phase="run")
+    def effort(self, model: Model, inputs: Inputs, calls: int) -> list[dict[str, float]]:
         """What each of so many calls costs."""
-        rows: list[dict[str, float]] = self.call(
-            "effort", phase="run", model=model.number, inputs=encode(inputs), calls=calls
-        )
-        return rows
 
     def effort_at_first(self, model: Model, inputs: tuple[Any, ...], calls: int) -> dict[str, float]:
         """What the first of so many calls costs more than the median of the last three."""
         first, *later = self.effort(model, inputs, calls)
         return {what: first[what] - statistics.median(each[what] for each in later[-3:]) for what in first}
 
-    def tracing_done(self, model: Model, inputs: tuple[Any, ...]) -> list[str]:
+    @ask(phase="run")
+    def tracing_done(self, model: Model, inputs: Inputs) -> list[str]:
         """What of a compiler's work happens in one call."""
-        seen: list[str] = self.call("tracing_done", phase="run", model=model.number, inputs=encode(inputs))
-        return seen
 
+    # How the backend is registered, and what it needs.
 
-def _plain(marks: Marks) -> list[list[int]]:
-    return [list(mark) for mark in marks]
+    @ask(phase="register")
+    def listed(self) -> bool:
+        """Whether PyTorch lists the backend."""
+
+    @ask(phase="register")
+    def registration(self) -> list[str]:
+        """What a user would stumble over, a sentence each."""
+
+    @ask(phase="inspect")
+    def runtime_modules(self) -> list[str]:
+        """The modules without which the backend cannot do its work, as far as they can be seen."""

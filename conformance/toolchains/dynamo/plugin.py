@@ -13,7 +13,7 @@ from conformance._util.shipped import shipped_folder
 from conformance.api.backend import Backend, DynamoBackend
 from conformance.api.features import delegation
 from conformance.hookspecs import hookimpl
-from conformance.toolchains import PluginError, Source, StandIn, Toolchain, installed_sources
+from conformance.toolchains import PluginError, Reproduction, Source, StandIn, Toolchain, installed_sources
 
 _HERE = "conformance.toolchains.dynamo"
 #: Where backends of ``torch.compile`` register themselves with PyTorch.
@@ -120,21 +120,18 @@ class Dynamo(Toolchain):
                 f"the backend {backend.name!r} is not callable: PyTorch has {found!r:.80} under that name"
             )
 
-    def reproduction(self, backend: Backend, cases: list[str]) -> dict[str, Any]:
+    def reproduction(self, backend: Backend, cases: list[str]) -> Reproduction:
         """What ``torch.compile`` is given: PyTorch finds the backend by its name unless its class does more."""
         from conformance.devices import Subject
 
         assert isinstance(backend, DynamoBackend)
         with Subject():
-            return {
-                "libraries": [],
-                "loads": type(backend).load is not DynamoBackend.load,
-                "lowers": False,
-                "specs": {},
-                "options": _written_down(dict(backend.options)),
-                "mode": backend.mode,
-                "runtime": list(backend.runtime),
-            }
+            return Reproduction(
+                loads=type(backend).load is not DynamoBackend.load,
+                options=_written_down(dict(backend.options)),
+                mode=backend.mode,
+                runtime=tuple(backend.runtime),
+            )
 
     def gist(self, text: str) -> str:
         """Without the advice that Dynamo puts behind what was raised."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from conformance.api.availability import EITHER
 from conformance.api.errors import ConformanceFailure, SubjectError
 from conformance.api.features import delegation, packages
 from conformance.api.verdicts import NotApplicable, NotExercised
-from conformance.compare.comparison import assert_close
+from conformance.compare.assertions import assert_close
+from conformance.discovery.describing import Description
 from conformance.run.result import Record
 from conformance.toolchains.dynamo.assertions import is_clean_refusal
 from conformance.toolchains.dynamo.client import DynamoDevice, PreparedCase
@@ -26,7 +26,7 @@ _REMEDIES = ("install", "pip ", "conda ", "set ", "export ", "see http", "https:
 _DYNAMOS_ADVICE = "Set TORCHDYNAMO_VERBOSE"
 
 
-def modules_of_runtime(host: DynamoDevice, case: PreparedCase, backend: Any) -> list[str]:
+def modules_of_runtime(host: DynamoDevice, case: PreparedCase, backend: Description) -> list[str]:
     """The modules of the vendor's runtime, as :func:`modules_if_any` finds them; NotApplicable where there are none."""
     found = modules_if_any(host, case, backend)
     if not found:
@@ -34,7 +34,7 @@ def modules_of_runtime(host: DynamoDevice, case: PreparedCase, backend: Any) -> 
     return found
 
 
-def modules_if_any(host: DynamoDevice, case: PreparedCase, backend: Any) -> list[str]:
+def modules_if_any(host: DynamoDevice, case: PreparedCase, backend: Description) -> list[str]:
     """The modules of the vendor's runtime, looked for once it has lowered and run a model.
 
     Empty for a backend of PyTorch itself that has none; NotExercised where none of another's could be found.
@@ -111,15 +111,14 @@ class Shipment:
     operators: list[str]
 
     @classmethod
-    def of(cls, host: DynamoDevice, bare: DynamoDevice, case: PreparedCase, backend: Any) -> Shipment:
+    def of(cls, host: DynamoDevice, bare: DynamoDevice, case: PreparedCase, backend: Description) -> Shipment:
         """Export the case's model on a host, and package it. That a backend which declares packages makes none is
         charged by the clauses about them: nothing of it comes to a target."""
-        inputs, missing, package = case.call.inputs, backend.missing_features, None
-        if packages.name not in missing:
+        inputs, package = case.call.inputs, None
+        if backend.has(packages):
             with contextlib.suppress(SubjectError):
                 package = host.package(case, inputs)
-        delegates = delegation.name not in missing
-        operators = bare.operators_run(bare.build(case), inputs) if delegates else []
+        operators = bare.operators_run(bare.build(case), inputs) if backend.has(delegation) else []
         return cls(case, host.export(case, inputs), package, operators)
 
     def computed_by(self, kept: list[str]) -> str:

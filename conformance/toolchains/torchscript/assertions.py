@@ -1,18 +1,19 @@
-"""What clauses assert with: each builds the text of its failure from what was expected, found, and where."""
+"""What clauses about TorchScript delegates assert with."""
 
 from __future__ import annotations
 
 import base64
 import contextlib
-import dataclasses
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 
-from conformance.api.errors import ConformanceFailure, DeviceDied, SubjectError
-from conformance.compare.comparison import assert_close, assert_equal, describe, is_equal
+from conformance.api.assertions import check, refused
+from conformance.api.errors import ConformanceFailure, SubjectError
+from conformance.compare.assertions import assert_close, assert_equal, leaves_of
+from conformance.compare.comparison import describe
 from conformance.toolchains import case_named
 from conformance.toolchains.torchscript.client import (
     Artifact,
@@ -23,22 +24,12 @@ from conformance.toolchains.torchscript.client import (
 from conformance.toolchains.torchscript.damage.archive import records, underlined_lines
 
 __all__ = [
-    "Refusal",
+    "NOT_AVAILABLE",
     "assert_bundle",
     "assert_clean_refusal",
-    "assert_close",
-    "assert_contiguous_like",
-    "assert_equal",
     "assert_hands_over",
-    "assert_names",
-    "assert_requires_grad_like",
-    "assert_requires_no_grad",
     "assert_same_signatures",
     "assert_signs_of_zeros",
-    "assert_types_like",
-    "check",
-    "is_equal",
-    "refused",
     "traces_of",
     "unavailable",
     "unmangled",
@@ -52,57 +43,13 @@ _BASE64 = re.compile(rb"[A-Za-z0-9+/]{24,}={0,2}")
 _OPERATOR = re.compile(r"\b(?:aten|prim|quantized)::\w+")
 
 
-def check(holds: bool, otherwise: str) -> None:
-    """Raise ConformanceFailure with the text unless it holds."""
-    if not holds:
-        raise ConformanceFailure(otherwise)
-
-
-@dataclasses.dataclass
-class Refusal:
-    """What a refusal said; filled when the block of :func:`refused` ends."""
-
-    what: str
-    type: str = ""
-    text: str = ""
-    error: SubjectError | None = None
-
-
-@contextlib.contextmanager
-def refused(what: str, *, even_by_ending: bool = False) -> Iterator[Refusal]:
-    """Within the block something must be refused with an exception.
-
-    With ``even_by_ending`` the process may also end with a message, as PyTorch does for a second registration.
-    Raises ConformanceFailure when nothing is refused, or the exception has no text.
-    """
-    refusal = Refusal(what)
-    try:
-        yield refusal
-    except SubjectError as error:
-        refusal.type, refusal.text, refusal.error = error.type, error.text, error
-        check(bool(error.text.strip()), f"{what}: refused with {error.type}, which says nothing")
-        return
-    except DeviceDied as error:
-        if not even_by_ending:
-            raise
-        refusal.type, refusal.text = str(error.signal or error.exit_code), error.stderr
-        return
-    raise ConformanceFailure(f"{what}: expected an error, but it was accepted")
-
-
 @contextlib.contextmanager
 def unavailable(what: str) -> Iterator[None]:
     """Within the block something must raise "Backend is not available.", as torch.jit.Error and not RuntimeError."""
     with refused(what) as refusal:
         yield
-    assert refusal.error is not None
-    right = refusal.error.is_a("torch.jit.Error") and NOT_AVAILABLE in refusal.text
+    right = refusal.is_a("torch.jit.Error") and NOT_AVAILABLE in refusal.text
     check(right, f"{what}: expected torch.jit.Error {NOT_AVAILABLE!r}, found {refusal.type}: {refusal.text:.200}")
-
-
-def assert_names(refusal: Refusal, name: str) -> None:
-    """The refusal's text holds the name."""
-    check(name in refusal.text, f"{refusal.what}: the error does not name {name!r}: {refusal.text.strip():.300}")
 
 
 def assert_hands_over(artifact: Artifact, backend: str) -> None:
@@ -123,45 +70,16 @@ def assert_same_signatures(found: dict[str, Any], wanted: dict[str, Any]) -> Non
             check(mine == theirs, f"{part} of {method}: expected {theirs}, found {mine}")
 
 
-def assert_contiguous_like(actual: Any, expected: Any, where: str) -> None:
-    """Each tensor of ``actual`` is contiguous where that of ``expected`` is."""
-    for index, (mine, theirs) in enumerate(zip(_leaves(actual), _leaves(expected), strict=False)):
-        if isinstance(mine, torch.Tensor) and isinstance(theirs, torch.Tensor) and theirs.is_contiguous():
-            check(
-                mine.is_contiguous(),
-                f"{where}, tensor {index}: expected contiguous strides {theirs.stride()}, found {mine.stride()}",
-            )
-
-
-def assert_requires_grad_like(actual: Any, expected: Any, where: str) -> None:
-    """No tensor of ``actual`` requires grad where that of ``expected`` does not."""
-    for index, (mine, theirs) in enumerate(zip(_leaves(actual), _leaves(expected), strict=False)):
-        if isinstance(mine, torch.Tensor) and isinstance(theirs, torch.Tensor):
-            check(theirs.requires_grad or not mine.requires_grad, f"{where}, tensor {index}: requires grad")
-
-
-def assert_requires_no_grad(actual: Any, where: str) -> None:
-    """No tensor of ``actual`` requires grad, whatever eager PyTorch's does outside of a guard."""
-    for index, leaf in enumerate(_leaves(actual)):
-        check(not (isinstance(leaf, torch.Tensor) and leaf.requires_grad), f"{where}, tensor {index}: requires grad")
-
-
 def assert_signs_of_zeros(case: PreparedCase, actual: Any, expected: Any, where: str) -> None:
     """In a case that needs ``non_finite``, zeros have the sign of the expected ones; a tolerance takes -0.0 for 0.0."""
     if "non_finite" not in {feature.name for feature in case_named(case.name, "torchscript").features}:
         return
-    for index, (mine, theirs) in enumerate(zip(_leaves(actual), _leaves(expected), strict=True)):
+    for index, (mine, theirs) in enumerate(zip(leaves_of(actual), leaves_of(expected), strict=True)):
         same = (mine != 0) | (theirs != 0) | (torch.signbit(mine) == torch.signbit(theirs))
         check(
             bool(same.all()),
             f"{where}, tensor {index}: expected zeros with signs as in {describe(theirs)}, found {describe(mine)}",
         )
-
-
-def assert_types_like(actual: Any, expected: Any, where: str) -> None:
-    """The types of the two values agree, containers and their elements included."""
-    mine, theirs = _shape_of_types(actual), _shape_of_types(expected)
-    check(mine == theirs, f"{where}: expected the types {theirs}, found {mine} ({describe(actual)})")
 
 
 def assert_clean_refusal(host: TorchScriptDevice, case: PreparedCase) -> None:
@@ -288,21 +206,3 @@ def traces_of(identity: dict[str, Any], artifact: Artifact) -> dict[str, list[st
             f"{identity['pid']} in {name}" for name, data in contents.items() if long_enough and number.search(data)
         ],
     }
-
-
-def _leaves(value: Any) -> list[Any]:
-    if isinstance(value, tuple | list):
-        return [leaf for item in value for leaf in _leaves(item)]
-    if isinstance(value, dict):
-        return [leaf for item in value.values() for leaf in _leaves(item)]
-    return [value]
-
-
-def _shape_of_types(value: Any) -> str:
-    if isinstance(value, tuple):
-        return f"Tuple[{', '.join(map(_shape_of_types, value))}]"
-    if isinstance(value, list):
-        return f"List[{', '.join(dict.fromkeys(map(_shape_of_types, value)))}]"
-    if isinstance(value, dict):
-        return f"Dict[{', '.join(dict.fromkeys(map(_shape_of_types, value.values())))}]"
-    return type(value).__name__

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from conformance.api.availability import EITHER, NOTHING, Availability, is_as_expected
+from conformance.api.availability import EITHER, NOTHING, Availability
 from conformance.api.case import Call
 from conformance.api.errors import ConformanceFailure, SubjectError
 from conformance.compare.comparison import assert_close
-from conformance.run.result import Record
 from conformance.toolchains.torchscript.assertions import NOT_AVAILABLE
 from conformance.toolchains.torchscript.client import Module, PreparedCase, TorchScriptDevice
 
@@ -91,18 +90,6 @@ def kind_of(error: SubjectError) -> str:
     """Whether PyTorch refused because the backend is not available, or something else was raised."""
     refused = error.is_a("torch.jit.Error") and NOT_AVAILABLE in error.text
     return REFUSED if refused else f"{ERROR} ({error.type})"
-
-
-def assert_as_expected(record: Record) -> None:
-    """Every step of the row is as expected. Raises ConformanceFailure naming those that are not."""
-    steps = {**record.expected, **record.observed}
-    differences = [
-        f"{step}: expected {record.expected.get(step, 'nothing')}, observed {record.observed.get(step, 'nothing')}"
-        for step in steps
-        if not is_as_expected(record.expected.get(step), record.observed.get(step))
-    ]
-    if differences:
-        raise ConformanceFailure("; ".join(differences))
 
 
 def _yes(holds: bool) -> str:

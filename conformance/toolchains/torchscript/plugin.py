@@ -9,7 +9,7 @@ from typing import Any
 from conformance._util.shipped import shipped_folder
 from conformance.api.backend import Backend, TorchScriptBackend
 from conformance.hookspecs import hookimpl
-from conformance.toolchains import NativeProgram, PluginError, Toolchain
+from conformance.toolchains import NativeProgram, PluginError, Reproduction, Toolchain
 
 _HERE = "conformance.toolchains.torchscript"
 _BACKENDS = "__torch__.torch.classes.__backends__."
@@ -93,7 +93,7 @@ class TorchScript(Toolchain):
                 "Set `name` to the name under which the library registers its class."
             ) from None
 
-    def reproduction(self, backend: Backend, cases: list[str]) -> dict[str, Any]:
+    def reproduction(self, backend: Backend, cases: list[str]) -> Reproduction:
         """Its libraries, what only its class can do, and the compile spec of each case."""
         from conformance.compare.values import encode
         from conformance.devices import Subject
@@ -102,15 +102,12 @@ class TorchScript(Toolchain):
         assert isinstance(backend, TorchScriptBackend)
         own, base = type(backend), TorchScriptBackend
         with Subject():
-            return {
-                "libraries": [Path(path).name for path in backend.libraries],
-                "loads": own.load is not base.load,
-                "lowers": own.lower is not base.lower,
-                "specs": {case: encode(backend.compile_spec(case_named(case, self.name))) for case in cases},
-                "options": {},
-                "mode": None,
-                "runtime": (),
-            }
+            return Reproduction(
+                libraries=tuple(Path(path).name for path in backend.libraries),
+                loads=own.load is not base.load,
+                lowers=own.lower is not base.lower,
+                specs={case: encode(backend.compile_spec(case_named(case, self.name))) for case in cases},
+            )
 
     def gist(self, text: str) -> str:
         """Without the traceback that the interpreter puts around or behind what was raised."""

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from conformance import features as f
+from conformance.api import features as f
 from conformance.api.case import register_case
 
 case = functools.partial(register_case, toolchain="dynamo")

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from conformance import features as f
+from conformance.api import features as f
 from conformance.api.maker import Maker
 from conformance.toolchains.dynamo.cases.models import case, pairs
 

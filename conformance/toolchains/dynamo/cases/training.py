@@ -7,7 +7,7 @@ import functools
 import torch
 from torch import Tensor
 
-from conformance import features as f
+from conformance.api import features as f
 from conformance.toolchains.dynamo.cases.models import case as everywhere
 from conformance.toolchains.dynamo.cases.models import mixed, pairs
 

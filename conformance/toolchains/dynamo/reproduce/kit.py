@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from conformance.standalone.reproducers._scenario import BackendFacts
+from conformance.standalone.reproducers._scenario import ReproducedBackend
 from conformance.standalone.reproducers.kit import Kit
 from conformance.toolchains.dynamo.reproduce.steps import WRITERS
 
 _HERE = "conformance.toolchains.dynamo"
 
 
-def _constants(backend: BackendFacts) -> list[str]:
+def _constants(backend: ReproducedBackend) -> list[str]:
     return [
         "#: What torch.compile is given beside the backend, and the modules that its author says it needs.",
-        f"OPTIONS = {backend.options or None!r}",
-        f"MODE = {backend.mode!r}",
-        f"RUNTIME = {backend.runtime!r}",
+        f"OPTIONS = {backend.reproduction.options or None!r}",
+        f"MODE = {backend.reproduction.mode!r}",
+        f"RUNTIME = {backend.reproduction.runtime!r}",
     ]
 
 

@@ -1,6 +1,6 @@
 """The part of scripts that makes a backend of torch.compile known to PyTorch: by its name.
 
-Copied into scripts; see :mod:`conformance.standalone.reproducers._runtime`.
+Copied into scripts; see :mod:`conformance.standalone.reproducers._main`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import importlib.util
 import torch
 import torch._dynamo
 
-from conformance.standalone.reproducers._stage import AUTHOR, BACKEND, DISTRIBUTION, NAME, CannotTry, author
+from conformance.standalone.reproducers._process import AUTHOR, BACKEND, DISTRIBUTION, NAME, CannotTry, author
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -12,7 +12,7 @@ import torch
 import torch._dynamo
 from torch._dynamo.backends.registry import _COMPILER_FNS
 
-from conformance.standalone.reproducers._stage import BACKEND
+from conformance.standalone.reproducers._process import BACKEND
 
 # What each script has of its own.
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from conformance.devices import Step
 from conformance.standalone.reproducers._scenario import Held, Scenario
-from conformance.standalone.reproducers._steps import copied
+from conformance.standalone.reproducers._steps import answer, copied
 from conformance.standalone.reproducers.kit import Writers
 
 _LOWER = "conformance.toolchains.dynamo.verbs.lowering"
-_ARTIFACTS = "conformance.toolchains.dynamo.verbs.artifacts"
 WRITERS = Writers()
 #: A name for what PyTorch runs where no backend is.
 _CONTROL = "eager"
@@ -53,7 +52,10 @@ def _compile_with(scenario: Scenario, step: Step) -> list[str]:
 
 def _own(scenario: Scenario) -> tuple[str, str]:
     """The options and the mode that the author gives, as expressions."""
-    return "OPTIONS" if scenario.facts.options else "None", "MODE" if scenario.facts.mode else "None"
+    return (
+        "OPTIONS" if scenario.backend.reproduction.options else "None",
+        "MODE" if scenario.backend.reproduction.mode else "None",
+    )
 
 
 def _compiled(
@@ -132,32 +134,7 @@ def _counts(scenario: Scenario, step: Step) -> list[str]:
     return copied(scenario, step) if scenario.tells_all else ["pass  # here the clause looked at what was counted"]
 
 
-# What one process writes and another reads.
-
-
-def _stored(scenario: Scenario, step: Step, kind: str) -> list[str]:
-    """A verb that gives an artifact, copied; the artifact is stored."""
-    (line,) = copied(scenario, step)
-    call = line.removeprefix("this.answer(").removesuffix(")") if scenario.tells_all else line
-    if not isinstance(step.value, bytes):
-        return [line]
-    name = scenario.save(step.value, kind)
-    return [f"store({name!r}, {call})", *([f"this.answer(fetch({name!r}))"] if scenario.tells_all else [])]
-
-
-@WRITERS("export")
-def _export(scenario: Scenario, step: Step) -> list[str]:
-    return _stored(scenario, step, "program")
-
-
-@WRITERS("package")
-def _package(scenario: Scenario, step: Step) -> list[str]:
-    return _stored(scenario, step, "package")
-
-
-@WRITERS("save_cache")
-def _save_cache(scenario: Scenario, step: Step) -> list[str]:
-    return _stored(scenario, step, "cache")
+# What one process reads that another has written.
 
 
 @WRITERS("load_exported")
@@ -176,24 +153,4 @@ def _load_package(scenario: Scenario, step: Step) -> list[str]:
         return [call]
     name = scenario.variable(step, "package")
     scenario.keep(step, step.value[0], Held(name))
-    answer = ["this.answer((0, seen))"] if scenario.tells_all else []
-    return ["with compiler_at_work() as seen:", f"    {name} = {call}", *answer]
-
-
-@WRITERS("run_package")
-@WRITERS("operators_run_by_package")
-def _run_package(scenario: Scenario, step: Step) -> list[str]:
-    scenario.collection.add("conformance.toolchains.dynamo.reproduce.session", "Session", "session")
-    scenario.collection.add(_ARTIFACTS, step.verb)
-    package, model = (scenario.held(step, step.arguments[name]) for name in ("package", "model"))
-    inputs = f"encode(given({scenario.value(step.arguments['inputs'], 'inputs')!r}))"
-    call = f"{step.verb}(session, package={package.name}, model={model.whole}, inputs={inputs})"
-    return [f"this.answer({call})" if scenario.tells_all else call]
-
-
-@WRITERS("load_cache")
-def _load_cache(scenario: Scenario, step: Step) -> list[str]:
-    scenario.collection.add("conformance.toolchains.dynamo.reproduce.session", "Session", "session")
-    scenario.collection.add(_ARTIFACTS, "load_cache")
-    artifact = scenario.load(step.arguments["artifacts"], "cache")
-    return [f"load_cache(session, artifacts=fetch({artifact!r}))"]
+    return ["with compiler_at_work() as seen:", f"    {name} = {call}", *answer(scenario, "(0, seen)")]

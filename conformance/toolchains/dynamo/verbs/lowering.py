@@ -195,9 +195,9 @@ def state_of(session: Session, model: int) -> bytes:
 
 
 @verb
-def run_keeping(session: Session, model: int, inputs: list[bytes]) -> list[bytes]:
-    """Call a model with each of ``inputs``; each result, encoded after the last call was made."""
+def run_keeping(session: Session, model: int, calls: Sequence[bytes]) -> list[bytes]:
+    """Call a model with each of these inputs; each result, encoded after the last call was made."""
     called = session.get(model)
     with Subject():
-        results = [called.function(*decode(each)) for each in inputs]
+        results = [called.function(*decode(each)) for each in calls]
         return [encode(result) for result in results]

@@ -32,15 +32,18 @@ _CONTEXTS: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = {
 
 
 @verb
-def run_under(session: Session, guard: str, model: int, inputs: bytes, wanted: Sequence[bool] = ()) -> dict[str, Any]:
-    """Call a model within a guard, with arguments that require grad where ``wanted`` says so."""
+def run_under(
+    session: Session, guard: str, model: int, inputs: bytes, differentiable: bool = False
+) -> tuple[bytes, list[bool]]:
+    """Call a model within a guard: the result, encoded, and which of its tensors require grad. The arguments do if
+    ``differentiable``."""
     function = session.get(model).function
     arguments = decode(inputs)
-    if wanted:
-        arguments = requiring_grad(arguments, wanted)
+    if differentiable:
+        arguments = requiring_grad(arguments, [True] * len(arguments))
     with _CONTEXTS[guard](), Subject():
         result = function(*arguments)
-    return {"result": encode(result), "requires_grad": [each.requires_grad for each in tensors_in(result)]}
+    return encode(result), [each.requires_grad for each in tensors_in(result)]
 
 
 @verb
@@ -148,18 +151,21 @@ def run_seeded(session: Session, model: int, inputs: bytes, seeds: Sequence[int]
 
 
 @verb
-def retained(session: Session, model: int, inputs: bytes, wanted: Sequence[bool], calls: int) -> list[str]:
+def retained(session: Session, model: int, inputs: bytes, differentiable: bool = False, calls: int = 3) -> list[str]:
     """Which arguments, results and gradients of so many calls are in memory when the caller has let go of them all.
 
-    Where ``wanted`` has arguments that require grad, each call goes back as well.
+    If ``differentiable`` the arguments require grad, and each call is gone back from.
     """
     function = session.get(model).function
     kept: dict[str, StorageWeakRef] = {}
     with Subject():
         for number in range(1, calls + 1):
-            for name, tensor in _one_call(function, requiring_grad(decode(inputs), wanted)).items():
+            arguments = decode(inputs)
+            if differentiable:
+                arguments = requiring_grad(arguments, [True] * len(arguments))
+            for name, tensor in _one_call(function, arguments).items():
                 kept[f"{name} of call {number}"] = StorageWeakRef(tensor.untyped_storage())
-            del tensor
+            del arguments, tensor
     gc.collect()
     return [name for name, storage in kept.items() if not storage.expired()]
 

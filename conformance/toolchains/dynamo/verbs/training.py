@@ -99,12 +99,12 @@ def differentiate_twice(session: Session, model: int, inputs: bytes) -> bytes:
 
 
 @verb
-def train(session: Session, model: int, batches: Sequence[bytes], rate: float) -> dict[str, bytes]:
-    """A step of gradient descent for each of ``batches``: the losses, and the parameters afterwards, encoded."""
+def train(session: Session, model: int, calls: Sequence[bytes], rate: float) -> tuple[bytes, bytes]:
+    """A step of gradient descent on each of these inputs: the losses, and the parameters afterwards, encoded."""
     held = session.get(model)
     losses = []
     with Subject():
-        for inputs in batches:
+        for inputs in calls:
             loss = (held.function(*decode(inputs)) ** 2).mean()
             held.module.zero_grad()
             loss.backward()
@@ -114,4 +114,4 @@ def train(session: Session, model: int, batches: Sequence[bytes], rate: float) -
                     if each.grad is not None:
                         each.sub_(each.grad, alpha=rate)
         parameters = {name: each.detach() for name, each in held.module.named_parameters()}
-        return {"losses": encode(losses), "parameters": encode(parameters)}
+        return encode(losses), encode(parameters)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from conformance import features as f
+from conformance.api import features as f
 from conformance.toolchains.torchscript.cases import case
 
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.ao import quantization
 
-from conformance import features as f
+from conformance.api import features as f
 from conformance.api.maker import Maker
 from conformance.toolchains.torchscript.cases import case
 

@@ -7,7 +7,7 @@ from typing import Dict, List, Optional, Tuple  # noqa: UP035  (TorchScript reso
 import torch
 from torch import Tensor
 
-from conformance import features as f
+from conformance.api import features as f
 from conformance.toolchains.torchscript.cases import case
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from conformance.devices import Step
-from conformance.standalone.reproducers._scenario import BackendFacts
+from conformance.standalone.reproducers._scenario import ReproducedBackend
 from conformance.standalone.reproducers.kit import Kit
 from conformance.toolchains.torchscript.reproduce.steps import WRITERS
 
 _HERE = "conformance.toolchains.torchscript"
 
 
-def _constants(backend: BackendFacts) -> list[str]:
+def _constants(backend: ReproducedBackend) -> list[str]:
     return [
         "#: The files of the backend's libraries: named with --library, or looked for (see find_backend below).",
-        f"LIBRARIES = {backend.libraries!r}",
+        f"LIBRARIES = {backend.reproduction.libraries!r}",
     ]
 
 

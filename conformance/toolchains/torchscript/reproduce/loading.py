@@ -1,6 +1,6 @@
 """The part of scripts that makes a TorchScript backend known to PyTorch: by its libraries.
 
-Copied into scripts; see :mod:`conformance.standalone.reproducers._runtime`.
+Copied into scripts; see :mod:`conformance.standalone.reproducers._main`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from conformance.standalone.reproducers._stage import AUTHOR, DISTRIBUTION, LIBRARIES, CannotTry, author
+from conformance.standalone.reproducers._process import AUTHOR, DISTRIBUTION, LIBRARIES, CannotTry, author
 
 
 def load_backend() -> None:

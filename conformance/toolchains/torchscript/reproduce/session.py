@@ -6,7 +6,7 @@ import os
 import types
 from typing import Any
 
-from conformance.standalone.reproducers._stage import BACKEND, author
+from conformance.standalone.reproducers._process import BACKEND, author
 
 
 class Session:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from conformance.api.case import case_named
 from conformance.devices import Step
-from conformance.standalone.reproducers._scenario import CannotTell, Scenario, is_identifier
-from conformance.standalone.reproducers._steps import copied, told
+from conformance.standalone.reproducers._scenario import CannotReproduce, Scenario, is_identifier
+from conformance.standalone.reproducers._steps import answer, copied
 from conformance.standalone.reproducers.kit import Writers
 
 _COMPOSE = "conformance.toolchains.torchscript.verbs.composition"
@@ -19,7 +19,7 @@ def _script(scenario: Scenario, step: Step) -> list[str]:
     call = f"torch.jit.script({scenario.model(case, step.arguments['seed'])})"
     if not step.returned:
         return [call]
-    return [f"{scenario.hold(step, step.value, 'scripted', case=case)} = {call}", *told(scenario, "0")]
+    return [f"{scenario.hold(step, step.value, 'scripted', case=case)} = {call}", *answer(scenario, "0")]
 
 
 @WRITERS("lower")
@@ -30,7 +30,7 @@ def _lower(scenario: Scenario, step: Step) -> list[str]:
     call = scenario.lowering(original.name, spec)
     if not step.returned:
         return [call]
-    return [f"{scenario.hold(step, step.value, 'lowered', case=original.case)} = {call}", *told(scenario, "0")]
+    return [f"{scenario.hold(step, step.value, 'lowered', case=original.case)} = {call}", *answer(scenario, "0")]
 
 
 @WRITERS("lower_badly")
@@ -47,7 +47,7 @@ def _lower_badly(scenario: Scenario, step: Step) -> list[str]:
         case "module that is not scripted":
             module = scenario.model(original.case, 0)
         case fault:
-            raise CannotTell(f"no script can be written for lowering with the fault {fault!r}")
+            raise CannotReproduce(f"no script can be written for lowering with the fault {fault!r}")
     return [scenario.lowering(module, spec)]
 
 
@@ -77,7 +77,7 @@ def _lower_selectively(scenario: Scenario, step: Step) -> list[str]:
     plain, lowered = (
         scenario.hold(step, number, kind) for number, kind in zip(step.value, ("plain", "lowered"), strict=True)
     )
-    return [*lines, f"{plain}, {lowered} = original, {call}", *told(scenario, "(0, 0)")]
+    return [*lines, f"{plain}, {lowered} = original, {call}", *answer(scenario, "(0, 0)")]
 
 
 @WRITERS("save")
@@ -115,7 +115,7 @@ def _stored(scenario: Scenario, step: Step, data: str, runtime: str) -> list[str
     if not step.returned:
         return [data]
     name = scenario.save(step.value, runtime)
-    return [f"store({name!r}, {data})", *told(scenario, f"fetch({name!r})")]
+    return [f"store({name!r}, {data})", *answer(scenario, f"fetch({name!r})")]
 
 
 @WRITERS("load")
@@ -134,7 +134,7 @@ def _load(scenario: Scenario, step: Step) -> list[str]:
         return [*before, call]
     texts = "{name: text.decode() for name, text in texts.items()}" if wanted else "{}"
     name = scenario.hold(step, step.value[0], "loaded", runtime=runtime)
-    return [*before, f"{name} = {call}", *told(scenario, f"(0, {texts})")]
+    return [*before, f"{name} = {call}", *answer(scenario, f"(0, {texts})")]
 
 
 @WRITERS("run")
@@ -177,7 +177,7 @@ def _load_copy_of_libraries(scenario: Scenario, step: Step) -> list[str]:
         "    copy = FOLDER / f'again_{Path(library).name}'",
         "    shutil.copyfile(library, copy)",
         "    torch.ops.load_library(str(copy))",
-        *told(scenario, "len(libraries)"),
+        *answer(scenario, "len(libraries)"),
     ]
 
 
@@ -189,13 +189,13 @@ def _claims_directly(scenario: Scenario, step: Step) -> list[str]:
 @WRITERS("given_spec")
 def _given_spec(scenario: Scenario, step: Step) -> list[str]:
     case = scenario.held(step, step.arguments["module"]).case
-    return told(scenario, f"encode({scenario.spec(case)})") or ["pass"]
+    return answer(scenario, f"encode({scenario.spec(case)})") or ["pass"]
 
 
 @WRITERS("preprocess_count")
 def _preprocess_count(scenario: Scenario, step: Step) -> list[str]:
     if step.returned and step.value is None:
-        return told(scenario, "None") or ["pass"]
+        return answer(scenario, "None") or ["pass"]
     scenario.needs_author = True
     return ["this.answer(author().preprocess_count())"]
 
@@ -203,6 +203,6 @@ def _preprocess_count(scenario: Scenario, step: Step) -> list[str]:
 @WRITERS("received_spec")
 def _received_spec(scenario: Scenario, step: Step) -> list[str]:
     if step.returned and step.value is None:
-        return told(scenario, "None") or ["pass"]
+        return answer(scenario, "None") or ["pass"]
     scenario.needs_author = True
     return copied(scenario, step)

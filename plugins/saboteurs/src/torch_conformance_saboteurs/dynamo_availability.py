@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -133,7 +133,7 @@ class DynamoPackagesStumble(DynamoControl):
 class _WithoutPyTorch(torch.fx.Interpreter):
     """Runs a graph of some elementwise operators on Python's numbers."""
 
-    _FUNCTIONS = {
+    _FUNCTIONS: dict[str, Callable[..., Any]] = {
         "add": operator.add,
         "sub": operator.sub,
         "mul": operator.mul,
@@ -224,7 +224,7 @@ class DynamoFallsBackBehindAutograd(_ByItself):
     features = Features.all().without(features.reductions, "elementwise operators alone")
 
     def left(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
-        code: Code = torch._dynamo.lookup_backend("aot_eager")(graph, example_inputs)
+        code: Code = torch._dynamo.lookup_backend("aot_eager")(graph, list(example_inputs))
         return code
 
 

@@ -49,9 +49,10 @@ class DynamoControl(DynamoBackend):
         def compiler(graph: torch.fx.GraphModule, example_inputs: Sequence[Any], **keywords: Any) -> Code:
             self.expect_runtime()
             self.take(keywords)
-            if torch._functorch.config.force_autograd_cache:  # as PyTorch's own backends know aot_compile
-                return self.package(graph)
-            return self.lower(graph, example_inputs)
+            # As PyTorch's own backends know aot_compile.
+            packs = torch._functorch.config.force_autograd_cache
+            code: Code = self.package(graph) if packs else self.lower(graph, example_inputs)
+            return code
 
         torch._dynamo.register_backend(compiler, name=self.name)
 

@@ -241,7 +241,7 @@ class DynamoKeepsFirstOffset(DynamoControl):
         return lambda *arguments: graph.forward(*map(_beginning_at, arguments, offsets))
 
 
-def _beginning_at(argument: Any, offset: int) -> Any:
+def _beginning_at(argument: Any, offset: int | torch.SymInt) -> Any:
     if not isinstance(argument, torch.Tensor) or argument.storage_offset() == offset:
         return argument
     return argument.as_strided(argument.size(), argument.stride(), offset)

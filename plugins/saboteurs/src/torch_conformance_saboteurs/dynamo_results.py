@@ -67,7 +67,7 @@ class DynamoAddsToGraph(DynamoControl):
 
     def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
         output = graph.graph.output_node()
-        (outputs,) = output.args
+        outputs: Any = output.args[0]  # a tuple, in the graphs that Dynamo makes
         output.args = ((*outputs, outputs[0]),)
         graph.recompile()
         return super().lower(graph, example_inputs)

@@ -28,6 +28,10 @@ class _Scaled(torch.autograd.Function):
         return gradient * context.factor, None
 
 
+def _scaled(tensor: Tensor, factor: float) -> Any:
+    return _Scaled.apply(tensor, factor)  # type: ignore[no-untyped-call]
+
+
 def _differentiable(value: Any) -> bool:
     return isinstance(value, Tensor) and value.requires_grad
 
@@ -40,7 +44,7 @@ class DynamoScalesGradients(DynamoControl):
 
     def call(self, code: Code, arguments: Sequence[Any]) -> Any:
         result = super().call(code, arguments)
-        return changed(result, lambda tensor: _Scaled.apply(tensor, 1.01) if tensor.requires_grad else tensor)
+        return changed(result, lambda tensor: _scaled(tensor, 1.01) if tensor.requires_grad else tensor)
 
 
 @saboteur("training.gradients")
@@ -171,6 +175,10 @@ class _FirstOrder(torch.autograd.Function):
         return gradient.detach()
 
 
+def _first_order(tensor: Tensor) -> Any:
+    return _FirstOrder.apply(tensor)  # type: ignore[no-untyped-call]
+
+
 @saboteur("training.double-backward")
 class DynamoForgetsSecondOrder(DynamoControl):
     """Gradients are right, and no gradient goes through them on to the inputs."""
@@ -178,8 +186,7 @@ class DynamoForgetsSecondOrder(DynamoControl):
     name = "dynamo_forgets_second_order"
 
     def call(self, code: Code, arguments: Sequence[Any]) -> Any:
-        cut = [_FirstOrder.apply(each) if _differentiable(each) else each for each in arguments]
-        return super().call(code, cut)
+        return super().call(code, [_first_order(each) if _differentiable(each) else each for each in arguments])
 
 
 @saboteur("training.dropout")

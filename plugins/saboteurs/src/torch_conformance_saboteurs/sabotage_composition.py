@@ -49,7 +49,7 @@ class MiscomputesInsideParents(PythonControl):
                 _InsideParents.scripted_since = True
             return original(module, *arguments, **keywords)
 
-        torch.jit.script = script
+        torch.jit.script = script  # type: ignore[assignment]  # it has overloads
 
 
 @saboteur("composition.selective-errors", phases=("lower",))

@@ -1,0 +1,128 @@
+"""What is done about a process: its limits and descriptors from inside, its stack and its end from outside."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import faulthandler
+import os
+import resource
+import signal
+import time
+from collections.abc import Mapping, Set
+from pathlib import Path
+from typing import IO
+
+#: Asked of a process that does not answer, to learn where it hangs; the handler is native and needs no GIL.
+STACK_SIGNAL = signal.SIGUSR2
+#: How long a process that hangs gets to write its stack.
+_GRACE_SECONDS = 0.5
+#: How much captured output goes into a message.
+_OUTPUT_TAIL = 4_000
+
+
+# Of the process itself.
+
+
+def settle(stdout: int, stderr: int) -> None:
+    """Lead a process group of one's own, write to these descriptors, and have nothing to read."""
+    os.setpgid(0, 0)
+    os.dup2(stdout, 1)
+    os.dup2(stderr, 2)
+    devnull = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(devnull, 0)
+    os.close(devnull)
+
+
+def set_environment(environment: Mapping[str, str | None]) -> None:
+    """Set variables of this process; those that are None are unset."""
+    for name, value in environment.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def limit_process(memory_bytes: int | None = None, file_bytes: int | None = None) -> None:
+    """Write no core dumps, use so much memory beyond what is in use now, and write no larger files (None: no limit)."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if file_bytes is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
+    if memory_bytes is not None:
+        with contextlib.suppress(OSError):  # no such accounting on this platform: the wall clock remains
+            in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (in_use + memory_bytes, in_use + memory_bytes))
+
+
+def dump_stacks(descriptor: int) -> None:
+    """Write the stack of every thread to a descriptor when this process crashes, and when it is asked."""
+    faulthandler.enable(descriptor, all_threads=True)
+    faulthandler.register(STACK_SIGNAL, descriptor, all_threads=True)
+
+
+# From outside.
+
+
+def ask_for_stack(pid: int, file: IO[bytes]) -> None:
+    """Let a process that hangs write its stack to a file, and wait until it has; half a second at most."""
+    before = size = os.fstat(file.fileno()).st_size
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, STACK_SIGNAL)
+    deadline = time.monotonic() + _GRACE_SECONDS
+    while time.monotonic() < deadline:
+        time.sleep(0.01)
+        last, size = size, os.fstat(file.fileno()).st_size
+        if last == size != before:
+            return
+
+
+def kill_group(pid: int) -> bool:
+    """Kill every process of a group; whether there was one."""
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def adopt_orphans() -> None:
+    """Become the parent of what processes below this one leave behind, wherever they hid (setsid).
+
+    So a device is the parent of all that it started, directly or not; and whoever started a process is the parent of
+    what that has left behind, which can be found and ended then.
+    """
+    set_child_subreaper = 36
+    with contextlib.suppress(OSError, AttributeError):  # not Linux: process groups remain
+        ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0)
+
+
+def end_children(spared: Set[int] = frozenset()) -> int:
+    """End every child but these, and whatever becomes a child of this process when its parent ends; how many."""
+    ended = 0
+    while children := [child for child in _children() if child not in spared]:
+        for child in children:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        for child in children:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(child, 0)
+        ended += len(children)
+    return ended
+
+
+def _children() -> list[int]:
+    """The living children of this process; none where the system does not tell."""
+    found = []
+    with contextlib.suppress(OSError):
+        for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
+            state = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
+            if state != "Z":
+                found.append(int(child))
+    return found
+
+
+def tail(file: IO[bytes], start: int = 0) -> str:
+    """The end of what was written to a file, or since ``start``, as text."""
+    size = os.fstat(file.fileno()).st_size
+    start = max(start, size - _OUTPUT_TAIL)
+    return os.pread(file.fileno(), size - start, start).decode(errors="replace")

@@ -1,0 +1,232 @@
+"""The part of all scripts that watches the processes of the steps, and compares what came of them with the failure.
+
+Copied into every script, like :mod:`conformance.standalone.reproducers._process`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import json
+import os
+import re
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import torch
+
+from conformance._util.privacy import without_paths
+from conformance._util.processes import set_environment
+from conformance.compare.values import decode
+from conformance.standalone.reproducers._loading import add_options, find_backend
+from conformance.standalone.reproducers._process import (
+    BACKEND,
+    ENVIRONMENT,
+    FAILURE,
+    PROCESSES,
+    SECONDS,
+    TORCH,
+    CannotTry,
+    files_of,
+    judge,
+    run_steps,
+)
+from conformance.standalone.supervisor import MOST_OUTPUT, Ending, Files, how_it_ended, supervise
+
+#: Importing torch takes a second or two before the first step; on a busy machine, more.
+_START_SECONDS = 180.0
+
+#: Exit codes.
+GONE = 0
+REPRODUCED = 1
+UNTRIED = 2
+OTHERWISE = 3
+
+
+#: What a process can come to, beside an exit code or a signal of its own.
+NO_ANSWER = "did not come back in time"
+TOO_MUCH_OUTPUT = f"wrote more than {MOST_OUTPUT >> 20} MiB"
+LEFT_A_PROCESS = "ended and left another process behind"
+MALFORMED = "gave a malformed answer"
+
+
+class NotReproduced(BaseException):
+    """The judgement got past the place of the recorded failure."""
+
+
+@dataclasses.dataclass
+class StepReport:
+    """What came of a step: it ``returned``, or ``raised``, or its process ``came_to`` something else."""
+
+    number: int
+    phase: str
+    pid: int = 0
+    returned: bool = False
+    raised: dict[str, Any] | None = None
+    #: Whether it raised when the failure was recorded too, and the others went on.
+    fails: bool = False
+    stderr: str = ""
+    came_to: str = ""
+    #: The exit code, or minus the number of the signal, where the process ended by itself.
+    status: int | None = None
+    answers: list[Any] = dataclasses.field(default_factory=list)
+
+
+def watch(label: str, folder: str, libraries: list[str], backend: str, seconds: float) -> list[StepReport]:
+    """Let a process take its steps, and show what it wrote if that went wrong.
+
+    What it came to then is said of its last step, or else of a step 0, which has no phase.
+    """
+    with contextlib.ExitStack() as opened:
+        files = Files(*(opened.enter_context(open(path, "ab+", buffering=0)) for path in files_of(label, folder)))
+        ending = supervise(lambda: _become_process(label, folder, libraries, backend), files, seconds, _START_SECONDS)
+    steps, malformed = _reports(files_of(label, folder)[-1])
+    steps = steps or [StepReport(0, "")]
+    last = steps[-1]
+    last.came_to = _came_to(ending, last, malformed)
+    if last.came_to:
+        last.stderr = ending.stderr
+        last.status = ending.status if last.came_to.startswith(("was killed by", "exited with")) else None
+    if last.came_to or (last.raised and not last.fails):
+        sys.stderr.write(ending.stdout + ending.stderr + ending.stack)
+    return steps
+
+
+def _become_process(label: str, folder: str, libraries: list[str], backend: str) -> NoReturn:
+    set_environment(
+        {
+            "OMP_NUM_THREADS": "1",
+            "TORCHINDUCTOR_COMPILE_THREADS": "1",
+            # What was compiled before would hide a failure.
+            "TORCHINDUCTOR_CACHE_DIR": os.path.join(folder, "inductor"),
+            "TORCH_CPP_LOG_LEVEL": "WARNING",
+            "PYTHONWARNINGS": "ignore::DeprecationWarning",
+            "REPRODUCER_LIBRARIES": os.pathsep.join(libraries),
+            "REPRODUCER_BACKEND": backend,
+            **ENVIRONMENT.get(label, {}),
+        }
+    )
+    os.execv(sys.executable, [sys.executable, __file__, "--process", label, "--folder", folder])
+
+
+def _came_to(ending: Ending, last: StepReport, malformed: bool) -> str:
+    if ending.status is None:
+        return TOO_MUCH_OUTPUT if ending.flooded else NO_ANSWER
+    if ending.status or not (last.returned or last.raised or last.phase == "exit"):
+        return how_it_ended(ending.status)
+    if ending.left_processes and last.phase == "exit":
+        return LEFT_A_PROCESS
+    return MALFORMED if malformed else ""
+
+
+def _reports(path: Path) -> tuple[list[StepReport], bool]:
+    """The last report of each step; and whether there was something else between, or another process reported."""
+    steps: dict[int, StepReport] = {}
+    pids = set()
+    malformed = False
+    for line in path.read_bytes().splitlines():
+        try:
+            step = StepReport(**json.loads(line))
+        except (ValueError, TypeError):
+            malformed = True
+            continue
+        pids.add(step.pid)
+        if len(pids) == 1:
+            steps[step.number] = step
+    return list(steps.values()), malformed or len(pids) > 1
+
+
+def gist(text: str) -> str:
+    """What an error says, in a line, without what differs from run to run: paths, addresses, numbers of types."""
+    for what_follows in ("\nException raised from ", "\nfrom user code:", "\nSet TORCHDYNAMO_VERBOSE"):
+        text = text.partition(what_follows)[0]
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or [""]
+    if "Traceback of TorchScript" in text:
+        lines = lines[-1:] if lines[0].startswith("The following operation failed") else lines[:1]
+    line = re.sub(r"\.___torch_mangle_\d+", "", " ".join(lines))
+    return str(without_paths(re.sub(r"\b0x[0-9a-f]+\b", "0x...", line)))[:500]
+
+
+def try_it(folder: str, libraries: list[str], backend: str, seconds: float) -> tuple[int, str]:
+    """Take all steps, and compare what came of them with FAILURE. Returns the exit code, and a sentence."""
+    steps: dict[int, StepReport] = {}
+    seen: tuple[int, str] | None = None
+    for label in PROCESSES:
+        taken = watch(label, folder, libraries, backend, seconds)
+        steps |= {step.number: step for step in taken}
+        last = taken[-1]
+        if last.came_to:
+            seen = (last.number, last.came_to)
+        elif last.raised and not last.fails:
+            seen = (last.number, f"raised {last.raised['type']}: {gist(last.raised['text'])}")
+        if seen:
+            break
+    if seen and seen[0] == 0:
+        return UNTRIED, f"the process of the {label} {seen[1]} before its first step"
+    what = f"step {seen[0]} ({steps[seen[0]].phase}) {seen[1]}" if seen else ""
+    if seen is not None and seen == FAILURE:
+        return REPRODUCED, what
+    if judge is not None:
+        return _judged(judge, steps, folder)
+    if seen is None:
+        return GONE, "every step works"
+    recorded = f"; what was recorded: step {FAILURE[0]} {FAILURE[1]}" if FAILURE else ""
+    return OTHERWISE, what + recorded
+
+
+def answer_of(steps: dict[int, StepReport], number: int, place: int) -> Any:
+    """What a step gave. Raises LookupError where it was not reached, or gave nothing."""
+    if number not in steps or len(steps[number].answers) <= place:
+        raise LookupError(f"step {number} gave no answer")
+    return steps[number].answers[place]
+
+
+def _judged(judge: Callable[[Any], None], steps: dict[int, StepReport], folder: str) -> tuple[int, str]:
+    for number, step in steps.items():
+        files = sorted(Path(folder).glob(f"answer-{number}-*.pt"), key=lambda file: (len(file.name), file.name))
+        step.answers = [decode(file.read_bytes()) for file in files]
+    try:
+        judge(steps)
+    except AssertionError as difference:
+        return REPRODUCED if FAILURE is None else OTHERWISE, str(difference)
+    except NotReproduced as reason:
+        return GONE, str(reason)
+    except Exception as error:
+        return OTHERWISE, f"{type(error).__name__}: {error}"
+    return GONE, "nothing was found wrong"
+
+
+def main() -> int:
+    """Reproduce the failure. Returns the exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    add_options(parser)
+    parser.add_argument("--backend", default=BACKEND, metavar="NAME", help="the name that it registers (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=SECONDS, metavar="S", help="for each step (%(default)g)")
+    parser.add_argument("--process", choices=list(PROCESSES), help="only take its steps, here: for a debugger")
+    parser.add_argument("--folder", default="", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    try:
+        if options.folder:
+            run_steps(options.process, options.folder)
+        libraries = find_backend(options)
+        if options.process:
+            folder = tempfile.mkdtemp(prefix="reproducer-")
+            _become_process(options.process, folder, libraries, options.backend)
+    except CannotTry as reason:
+        sys.stderr.write(f"{Path(__file__).name}: {reason}\n")
+        return UNTRIED
+    if torch.__version__ != TORCH:
+        sys.stderr.write(f"note: recorded with torch {TORCH}, this is {torch.__version__}\n")
+    try:
+        with tempfile.TemporaryDirectory(prefix="reproducer-") as folder:
+            code, sentence = try_it(folder, libraries, options.backend, options.seconds)
+    except Exception:  # which would end the process with the exit code of a reproduced failure
+        code, sentence = UNTRIED, f"the script itself failed\n{traceback.format_exc()}"
+    words = {REPRODUCED: "REPRODUCED", GONE: "NOT REPRODUCED", UNTRIED: "NOT TRIED", OTHERWISE: "FAILS OTHERWISE"}
+    print(f"{words[code]}: {sentence}")
+    return code

@@ -1,0 +1,261 @@
+"""Verbs as a client declares them: by the signature of a method, whose annotations say how arguments and reply travel.
+
+What travels to a device and back are builtin values. So an annotation says of everything else what becomes of it:
+
+- a :class:`Handle` is its number; a class may say in ``from_reply`` how one is made of what comes back;
+- what is marked as :attr:`Mark.VALUE`, such as :data:`Value` and :data:`Inputs`, is encoded;
+- a call is two arguments, ``method`` and ``inputs``, and so is whatever class has the attribute ``travels_as``;
+- a frozen dataclass comes back as a mapping of its fields;
+- lists, tuples and mappings travel item by item, and what is left as it is.
+
+A clause's script has copies of this (see :mod:`conformance.standalone.reproducers`), where the replies are known.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import inspect
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, Self, TypeVar
+
+from conformance.api.case import Call
+from conformance.compare.values import decode, encode
+from conformance.toolchains import toolchain_named
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+#: Name of an argument → the attribute that it is, and its annotation.
+Parts = Mapping[str, tuple[str, Any]]
+
+
+class Mark(enum.Enum):
+    """What an annotation says of an argument or a reply that does not travel as it is."""
+
+    #: It is encoded.
+    VALUE = "value"
+    #: It is a call, of which the inputs travel, encoded.
+    INPUTS = "inputs"
+    #: It does not travel: it is the phase under which a failure is filed.
+    PHASE = "phase"
+
+
+@dataclasses.dataclass(frozen=True)
+class Saved:
+    """Marks bytes that one process saves and another loads; ``kind`` is what a file of such is, by default what the
+    argument ``runtime`` says."""
+
+    kind: str = ""
+
+
+#: A value of a model: tensors, numbers, texts, and containers of these.
+Value = Annotated[Any, Mark.VALUE]
+#: The arguments of a call.
+Inputs = Annotated[tuple[Any, ...], Mark.VALUE]
+#: Names → values.
+NamedValues = Annotated[dict[str, Any], Mark.VALUE]
+#: A call of which only the inputs matter.
+InputsOf = Annotated[Call, Mark.INPUTS]
+#: What a failure is filed under.
+Phase = Annotated[str, Mark.PHASE]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Handle:
+    """Something that a device holds, by its number there."""
+
+    number: int
+
+    @classmethod
+    def from_reply(cls, value: Any, reply: Any) -> Self:
+        """The handle of what was just made."""
+        return cls(value)
+
+
+#: A call, as :attr:`Handle` and what has ``travels_as`` are: its method and its inputs.
+_CALL: Parts = {"method": ("method", str), "inputs": ("inputs", Inputs)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Declaration:
+    """A verb, as a client's method declares it."""
+
+    verb: str
+    #: What a failure is filed under where no argument says it.
+    phase: str
+    method: Callable[..., Any]
+
+    @functools.cached_property
+    def signature(self) -> inspect.Signature:
+        """The parameters of the method, ``self`` first."""
+        return inspect.signature(self.method)
+
+    @functools.cached_property
+    def hints(self) -> dict[str, Any]:
+        """The annotations of its parameters, and of what it returns. Read at the first use: they may be of classes
+        that are defined below."""
+        return typing.get_type_hints(self.method, include_extras=True)
+
+    def message(self, *given: Any, **named: Any) -> tuple[str, dict[str, Any]]:
+        """The phase and the arguments of the verb, for those of the method. Raises TypeError as a call would."""
+        bound = self.signature.bind(*given, **named)
+        bound.apply_defaults()
+        phase, arguments = self.phase, dict[str, Any]()
+        for name, value in list(bound.arguments.items())[1:]:
+            hint = self.hints[name]
+            match self.signature.parameters[name].kind:
+                case inspect.Parameter.VAR_POSITIONAL:
+                    arguments[name] = [packed(hint, each) for each in value]
+                case inspect.Parameter.VAR_KEYWORD:
+                    arguments |= {each: packed(hint, item) for each, item in value.items()}
+                case _ if Mark.PHASE in marks_of(hint):
+                    phase = value
+                case _ if parts_of(hint):
+                    arguments |= packed(hint, value)
+                case _:
+                    arguments[name] = packed(hint, value)
+        return phase, arguments
+
+
+def ask(*, verb: str = "", phase: str = "") -> Callable[[Method], Method]:
+    """Declare a verb by a method without a body, which then asks a device for it.
+
+    The ``verb`` is the method's name, without the underscore of one that only other methods call; a failure is filed
+    under the verb's name unless a ``phase`` is given. The method raises what :meth:`conformance.devices.Device.call`
+    does.
+    """
+
+    def declare(method: Method) -> Method:
+        name = verb or method.__name__.removeprefix("_")
+
+        @functools.wraps(method)
+        def asking(device: Any, *given: Any, **named: Any) -> Any:
+            declared = declaration_of(asking)
+            filed_under, arguments = declared.message(device, *given, **named)
+            value = device.call(declared.verb, filed_under, **arguments)
+            return unpacked(declared.hints["return"], value, device.last_reply)
+
+        asking.declares = (name, phase or name)  # type: ignore[attr-defined]
+        return typing.cast(Method, asking)
+
+    return declare
+
+
+@functools.cache
+def declaration_of(method: Callable[..., Any]) -> Declaration:
+    """What a method declares that is decorated with :func:`ask`."""
+    verb, phase = method.declares  # type: ignore[attr-defined]
+    return Declaration(verb, phase, inspect.unwrap(method))
+
+
+def packed(hint: Any, value: Any) -> Any:
+    """A value with that annotation as it travels to a device."""
+    if isinstance(value, Handle):
+        return value.number
+    hint = without_none(hint, value)
+    marks, parts, kinds = marks_of(hint), parts_of(type(value)), typing.get_args(hint)
+    if Mark.VALUE in marks:
+        return encode(value)
+    if Mark.INPUTS in marks:
+        return encode(value.inputs)
+    if parts:
+        return {name: packed(part, getattr(value, attribute)) for name, (attribute, part) in parts.items()}
+    if isinstance(value, list | tuple):
+        return [packed(each, item) for each, item in items_of(hint, value)]
+    if isinstance(value, dict) and kinds:
+        return {key: packed(kinds[1], item) for key, item in value.items()}
+    return value
+
+
+def unpacked(hint: Any, value: Any, reply: Any) -> Any:
+    """What came back from a device as a value with that annotation; ``reply`` is what else came with it."""
+    hint = without_none(hint, value)
+    origin, kinds = typing.get_origin(hint), typing.get_args(hint)
+    if Mark.VALUE in marks_of(hint):
+        return decode(value)
+    if hasattr(hint, "from_reply"):
+        return hint.from_reply(value, reply)
+    if origin in (list, tuple):
+        return origin(unpacked(each, item, reply) for each, item in items_of(hint, value))
+    if origin is dict:
+        return {key: unpacked(kinds[1], item, reply) for key, item in value.items()}
+    if dataclasses.is_dataclass(hint):
+        fields = typing.get_type_hints(hint, include_extras=True)
+        return typing.cast(type, hint)(**{name: unpacked(fields[name], item, reply) for name, item in value.items()})
+    return value
+
+
+def marks_of(hint: Any) -> tuple[Any, ...]:
+    """What an annotation is marked with."""
+    return getattr(hint, "__metadata__", ())
+
+
+def parts_of(kind: Any) -> Parts:
+    """The arguments as which objects of a class travel; none for what is one argument."""
+    return _CALL if kind is Call else getattr(kind, "travels_as", {})
+
+
+def without_none(hint: Any, value: Any) -> Any:
+    """What an annotation says of a value, where it also allows None; None itself has no annotation."""
+    if not _is_union(hint):
+        return hint
+    return next(each for each in typing.get_args(hint) if (each is type(None)) == (value is None))
+
+
+def _is_union(hint: Any) -> bool:
+    return typing.get_origin(hint) in (types.UnionType, typing.Union)
+
+
+def items_of(hint: Any, items: Iterable[Any]) -> Iterable[tuple[Any, Any]]:
+    """The items of a list or a tuple, each after its annotation."""
+    kinds = typing.get_args(hint) or (Any,)
+    if typing.get_origin(hint) is tuple and kinds[-1] is not Ellipsis:
+        return zip(kinds, items, strict=True)
+    return ((kinds[0], item) for item in items)
+
+
+# What else a declaration is asked for; no script needs it.
+
+
+@functools.cache
+def declarations_of(toolchain: str) -> dict[str, Declaration]:
+    """Every verb that the methods of a toolchain's client declare, by its name."""
+    client = toolchain_named(toolchain).client_class()
+    methods = [getattr(client, name) for name in dir(client)]
+    return {each.verb: each for each in map(declaration_of, (each for each in methods if hasattr(each, "declares")))}
+
+
+def arguments_of(declaration: Declaration) -> dict[str, Any]:
+    """The arguments of a verb, and the annotation of each; one of variable number is a list. Those that a verb takes
+    under any name are not listed."""
+    found: dict[str, Any] = {}
+    for name, parameter in list(declaration.signature.parameters.items())[1:]:
+        hint = declaration.hints[name]
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+            found[name] = list[hint]  # type: ignore[valid-type]
+        elif parts := parts_of(hint):
+            found |= {each: part for each, (_, part) in parts.items()}
+        elif parameter.kind is not inspect.Parameter.VAR_KEYWORD and Mark.PHASE not in marks_of(hint):
+            found[name] = hint
+    return found
+
+
+def hints_within(hint: Any, items: Mapping[str, Any]) -> dict[str, Any]:
+    """The annotations of what travelled as a mapping: those of the parts of an object, or that of a mapping's items."""
+    for each in typing.get_args(hint) if _is_union(hint) else (hint,):
+        if parts_of(each).keys() == items.keys():
+            return {name: part for name, (_, part) in parts_of(each).items()}
+    kinds = typing.get_args(without_none(hint, items))
+    return dict.fromkeys(items, kinds[1] if kinds else Any)
+
+
+def is_handle(hint: Any) -> bool:
+    """Whether an annotation is of what a device holds."""
+    return isinstance(hint, type) and issubclass(hint, Handle)
+
+
+def saved_as(hint: Any) -> Saved | None:
+    """As what an annotation marks bytes that are saved and loaded; None where it does not."""
+    return next((each for each in marks_of(hint) if isinstance(each, Saved)), None)

@@ -1,0 +1,40 @@
+"""What was found in others: each reproducer in ``reports/findings`` still shows it, with torch and the backend."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from support.places import REPOSITORY
+
+FOLDER = REPOSITORY / "reports" / "findings"
+SCRIPTS = sorted(FOLDER.glob("*.py"))
+LIBRARIES = Path(torch.__file__).parent / "lib"
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_a_reproducer_shows_what_it_says(script):
+    text = script.read_text()
+    for library in ("libjitbackend_test.so", "libbackend_with_compiler.so"):
+        if library in text and not (LIBRARIES / library).exists():
+            pytest.skip(f"this build of torch does not ship {library}")
+    if script.name.startswith("openvino_") and importlib.util.find_spec("openvino") is None:
+        pytest.skip("the package openvino is not installed: python -m pip install openvino")
+    finished = subprocess.run(
+        [sys.executable, "-W", "ignore", str(script)], capture_output=True, text=True, timeout=240, check=False
+    )
+    assert finished.returncode != 0, f"it does not show any more: {finished.stdout}{finished.stderr}"
+    for absent in ("ModuleNotFoundError", "ImportError", "InvalidBackend"):
+        assert absent not in finished.stderr
+    assert "conformance" not in text
+
+
+def test_every_reproducer_is_described():
+    described = (FOLDER.parent / "findings.md").read_text()
+    assert SCRIPTS
+    for script in SCRIPTS:
+        assert f"findings/{script.name}" in described

@@ -1,0 +1,65 @@
+"""The level that a report certifies is what its cells show."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.api.availability import Availability
+from conformance.api.clause import Level
+from conformance.api.verdicts import Verdict
+from conformance.report._certification import certification
+from conformance.report.row_model import CellRow
+
+
+def row(clause: str, level: str, verdict: str, host: str = "yes/yes", target: str | None = "yes/yes") -> CellRow:
+    """A cell, with the columns that a certificate looks at."""
+    return CellRow(
+        id=f"{clause}[a-full-{host}]",
+        clause=clause,
+        suite="a",
+        level=Level(level),
+        case="a",
+        runtime="full",
+        host=Availability(host),
+        target=None if target is None else Availability(target),
+        verdict=Verdict(verdict),
+        phase="",
+        message="",
+        seconds={},
+    )
+
+
+WHOLE = [row("a", "core", "PASS"), row("b", "mobile", "PASS"), row("b", "mobile", "PASS", "no/no", "no/no")]
+
+
+@pytest.mark.parametrize(
+    ("cells", "achieved", "missing"),
+    [
+        (WHOLE, "mobile", ""),
+        ([*WHOLE, row("c", "reported", "FAIL")], "mobile", ""),
+        ([*WHOLE, row("c", "mobile", "FAIL")], "core", "c: FAIL in 1 of 1 cells"),
+        ([*WHOLE, row("a", "core", "CRASH")], None, "a: CRASH in 1 of 2 cells"),
+        ([*WHOLE, row("a", "core", "LOST")], None, "a: LOST in 1 of 2 cells"),
+        ([*WHOLE, row("a", "core", "XFAIL")], None, "a: XFAIL in 1 of 2 cells"),
+        ([*WHOLE, row("a", "core", "HARNESS_ERROR")], None, "a: HARNESS_ERROR"),
+        ([*WHOLE, row("b", "mobile", "NOT_EXERCISED", "yes/no")], "mobile", ""),
+        ([*WHOLE, row("native.a", "mobile", "NOT_EXERCISED"), row("native.b", "mobile", "PASS")], "mobile", ""),
+        (
+            [*WHOLE, row("native.a", "mobile", "NOT_EXERCISED")],
+            "core",
+            "nothing was exercised in a program without Python",
+        ),
+        (
+            [WHOLE[0], WHOLE[1], row("b", "mobile", "NOT_EXERCISED", "no/no", "no/no")],
+            "core",
+            "availability no/no on the host was not exercised",
+        ),
+    ],
+)
+def test_a_level_is_what_the_cells_show(cells: list[CellRow], achieved: str | None, missing: str) -> None:
+    found = certification(cells, None, deselected=0)
+    assert found.level is Level.MOBILE
+    assert found.achieved == (Level(achieved) if achieved else None)
+    assert missing in " ".join(found.missing)
+    assert bool(found.missing) == (achieved != "mobile")
+    assert found.excused == (missing == "a: XFAIL in 1 of 2 cells")

@@ -1,0 +1,49 @@
+"""The control: every clause that plain PyTorch can be asked about holds there, or no failure could be charged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from support.descriptions import ANY_BACKEND, ANY_BACKENDS
+
+from conformance.api.verdicts import Verdict
+from conformance.contract import Control, shipped_clauses, suite_function
+from conformance.devices import Limits, ZygotePool
+from conformance.run.cell_context import CellContext
+from conformance.run.plan import Cell, cells_of
+from conformance.run.run_context import RunContext
+
+#: Cells in which plain PyTorch itself cannot do what the clause asks, and why.
+PYTORCHS_OWN = {
+    "lite.same-outputs[fork": "the mobile bytecode has no fork",
+}
+
+#: Clauses that come to their end only with something that an author has said; all that goes before it must hold.
+NEEDS_AN_AUTHOR = {"modes.options-apart": "options to tell from those of others"}
+
+
+def controlled_cells() -> list[Cell]:
+    """The cells that a control is asked about; one state of availability stands for all."""
+    clauses = [each for each in shipped_clauses() if each.control is not Control.NONE]
+    return [cell for each in clauses for backend in ANY_BACKENDS for cell in cells_of(each, backend)]
+
+
+@pytest.fixture(scope="module")
+def run_context() -> Iterator[RunContext]:
+    pool = ZygotePool(Limits())
+    yield RunContext(pool, 0, {"none": ANY_BACKEND})
+    pool.close()
+
+
+@pytest.mark.parametrize("cell", controlled_cells(), ids=lambda cell: cell.id)
+def test_plain_pytorch_keeps_the_clause(run_context: RunContext, cell: Cell) -> None:
+    function, names = suite_function(cell.clause)
+    context = CellContext(run_context, cell, None)
+    outcome = context.attempt(function, {name: context.part(name) for name in names})
+    if cell.clause.id in NEEDS_AN_AUTHOR:
+        assert outcome.verdict is Verdict.NOT_EXERCISED, outcome.message
+    elif any(cell.id.startswith(known) for known in PYTORCHS_OWN):
+        assert outcome.verdict is Verdict.FAIL, "PyTorch has learned this: take it off the list"
+    else:
+        assert outcome.verdict is Verdict.PASS, outcome.message

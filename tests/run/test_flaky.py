@@ -1,0 +1,173 @@
+"""A cell that fails is tried again, and is FLAKY unless it fails in the same way."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from support.descriptions import ANY_BACKEND
+from support.project import Run
+
+from conformance.api.errors import ConformanceFailure, DeviceDied, DeviceTimeout, HarnessError, SubjectError
+from conformance.api.verdicts import NotApplicable, NotExercised, Verdict
+from conformance.contract import Control, shipped_clauses
+from conformance.devices import Limits, ZygotePool
+from conformance.run.cell_context import CellContext
+from conformance.run.plan import cells_of
+from conformance.run.result import Result
+from conformance.run.run_context import RunContext
+from conformance.run.running import run_cell
+
+WRONG = ConformanceFailure("expected 1, found 2")
+ANY_DYNAMO_BACKEND = dataclasses.replace(ANY_BACKEND, toolchain="dynamo")
+CELL = cells_of(next(each for each in shipped_clauses() if each.id == "lowering.outputs"), ANY_BACKEND)[0]
+#: A cell whose failure is charged without asking a control.
+UNCONTROLLED = dataclasses.replace(CELL, clause=dataclasses.replace(CELL.clause, control=Control.NONE))
+
+
+class Script:
+    """A clause that ends each time as it was told, and the contexts on which it did. It needs no process."""
+
+    def __init__(self, *endings: Exception | None) -> None:
+        self.endings = list(endings)
+        self.contexts: list[CellContext] = []
+
+    def run(self, reruns: int, seconds: float = 60.0, verbs: dict[str, float] | None = None) -> Result:
+        """The result of the cell; ``verbs`` are those that came back in the first attempt."""
+        run_context = RunContext(ZygotePool(Limits(seconds=seconds)), 0, {"none": ANY_BACKEND})
+        context = CellContext(run_context, UNCONTROLLED, ANY_BACKEND)
+        context.ledger.seconds.update(verbs or {})
+        return run_cell(run_context, context, self._clause, lambda context: {"context": context}, reruns=reruns)
+
+    def _clause(self, context: CellContext) -> None:
+        self.contexts.append(context)
+        ending = self.endings.pop(0)
+        if ending is not None:
+            raise ending
+
+
+@pytest.mark.parametrize(
+    ("control", "verdict"),
+    [
+        (ConformanceFailure("so does PyTorch"), Verdict.NOT_APPLICABLE),
+        (DeviceDied("run", -11), Verdict.NOT_APPLICABLE),
+        (None, Verdict.FAIL),
+        (NotExercised("no such target"), Verdict.FAIL),
+        (NotApplicable("says nothing without a backend"), Verdict.FAIL),
+        (HarnessError("the harness is broken"), Verdict.HARNESS_ERROR),
+    ],
+)
+def test_only_a_control_that_fails_excuses_a_failure(control: Exception | None, verdict: Verdict) -> None:
+    script = Script(WRONG, control)
+    run_context = RunContext(ZygotePool(Limits()), 0, {"none": ANY_BACKEND})
+    result = run_cell(
+        run_context, CellContext(run_context, CELL, ANY_BACKEND), script._clause, lambda context: {"context": context}
+    )
+    assert result.outcome.verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("alone", "verdict"),
+    [
+        (ConformanceFailure("expected 3, found 4"), Verdict.NOT_APPLICABLE),
+        (ConformanceFailure("expected 1, found nothing"), Verdict.FAIL),
+        (DeviceDied("run", -11), Verdict.FAIL),
+        (SubjectError("", "IndexError", (), "list index out of range"), Verdict.FAIL),
+        (None, Verdict.FAIL),
+    ],
+)
+def test_aot_autograd_excuses_only_the_failure_that_it_has_itself(alone: Exception | None, verdict: Verdict) -> None:
+    clause = next(each for each in shipped_clauses() if each.control is Control.STAND_INS)
+    cell = dataclasses.replace(cells_of(clause, ANY_DYNAMO_BACKEND)[0], case="")
+    script = Script(WRONG, None, alone)
+    run_context = RunContext(ZygotePool(Limits()), 0, {"none": ANY_DYNAMO_BACKEND})
+    context = CellContext(run_context, cell, ANY_DYNAMO_BACKEND)
+    outcome = run_cell(run_context, context, script._clause, lambda context: {"context": context}).outcome
+    assert outcome.verdict is verdict
+    assert not script.endings
+    assert ("AOT Autograd without a backend fails here too" in outcome.message) is (verdict is Verdict.NOT_APPLICABLE)
+
+
+def test_a_failure_that_repeats_is_what_it_is() -> None:
+    script = Script(WRONG, ConformanceFailure("expected 3, found 4"), WRONG)
+    row = script.run(2).as_row()
+    assert (row["verdict"], row["repeated"], row["message"]) == ("FAIL", 2, "expected 1, found 2")
+    assert "attempts" not in row
+    assert len(set(map(id, script.contexts))) == 3
+
+
+def test_what_passes_is_not_tried_again() -> None:
+    assert Script(None).run(3).outcome.verdict is Verdict.PASS
+
+
+def test_without_reruns_a_failure_has_not_repeated() -> None:
+    row = Script(WRONG).run(0).as_row()
+    assert row["verdict"] == "FAIL"
+    assert "repeated" not in row
+
+
+@pytest.mark.parametrize(
+    ("second", "verdict", "message"),
+    [
+        (None, "PASS", ""),
+        (DeviceDied("run", -11), "CRASH", "the process killed by SIGSEGV during run"),
+        (ConformanceFailure("another complaint"), "FAIL", "another complaint"),
+    ],
+)
+def test_a_failure_that_does_not_repeat_is_flaky(second: Exception | None, verdict: str, message: str) -> None:
+    row = Script(WRONG, WRONG, second).run(2).as_row()
+    assert row["verdict"] == "FLAKY"
+    assert [each["verdict"] for each in row["attempts"]] == ["FAIL", "FAIL", verdict]
+    assert row["attempts"][-1]["message"] == message
+    assert row["message"].startswith(f"FAIL at first, then FAIL, then {verdict}")
+    assert row["fingerprint"] == Script(WRONG).run(0).as_row()["fingerprint"]
+    assert Verdict.FLAKY.fails
+
+
+def test_a_failure_of_the_harness_in_a_rerun_charges_nobody() -> None:
+    assert Script(WRONG, HarnessError("no memory")).run(1).outcome.verdict is Verdict.HARNESS_ERROR
+
+
+@pytest.mark.parametrize(
+    ("allowed", "verbs", "seconds"),
+    [
+        (60.0, {}, 6.0),  # a tenth
+        (60.0, {"lower": 10.0}, 20.0),  # the verb before it must have time to come back
+        (60.0, {"lower": 50.0}, 60.0),  # but no more than at first
+        (6.0, {}, 2.0),
+        (1.0, {}, 1.0),
+    ],
+)
+def test_a_hang_is_not_doubled(allowed: float, verbs: dict[str, float], seconds: float) -> None:
+    script = Script(DeviceTimeout("run", allowed), DeviceTimeout("run", seconds))
+    result = script.run(1, allowed, verbs)
+    assert (result.outcome.verdict, result.outcome.repeated) == (Verdict.TIMEOUT, 1)
+    first, second = (context._limits().seconds for context in script.contexts)
+    assert (first, second) == (allowed, seconds)
+
+
+@pytest.fixture(scope="session")
+def flaky_run(shared_run: Callable[..., Run]) -> Run:
+    """A backend that fails in every other process, in one clause, with an update of expectations asked for."""
+    options = ("--conformance-expectations=known.toml", "--conformance-update-expectations")
+    return shared_run("--backend=wrong_every_other_process", "-k", "test_lowering and test_outputs and add", *options)
+
+
+def test_a_flaky_backend_is_told_from_a_broken_one(flaky_run: Run) -> None:
+    report = flaky_run.report("wrong_every_other_process")
+    rows = {row["id"]: row for row in report["cells"]}
+    row: dict[str, Any] = rows["lowering.outputs[add-full-yes/yes]"]
+    assert row["verdict"] == "FLAKY"
+    assert [each["verdict"] for each in row["attempts"]] == ["FAIL", "PASS"]
+    assert flaky_run.exit_code == 1
+    assert "attempt 2: PASS" in flaky_run.output
+    assert (
+        "attempt 2: PASS" in (flaky_run.folder / "conformance-report/wrong_every_other_process/report.md").read_text()
+    )
+
+
+def test_what_is_flaky_is_named_and_not_recorded(flaky_run: Run) -> None:
+    assert "not recorded, since it is flaky: lowering.outputs[add-full-yes/yes]" in flaky_run.output
+    assert "[[expect]]" not in (flaky_run.folder / "known.toml").read_text()

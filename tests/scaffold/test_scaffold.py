@@ -1,0 +1,172 @@
+"""``conformance new``: what it writes installs, runs, and reaches the level that it says; bad input is explained."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from support.places import REPOSITORY
+from support.project import Project
+from support.reader import Reader
+
+from conformance.cli import main
+from conformance.contract import Level, levels_of
+from conformance.scaffold.distribution import NewPlugin, ScaffoldError, check_name, rendered, toolchains, write
+
+TUTORIAL = REPOSITORY / "docs" / "tutorial.md"
+
+
+@pytest.fixture(scope="session")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    """Somebody who has followed the tutorial to its end: a new backend is written, installed, certified and broken."""
+    reader = Reader(Project(tmp_path_factory.mktemp("tutorial")))
+    reader.follow(TUTORIAL.read_text(encoding="utf-8"))
+    return reader
+
+
+@pytest.fixture(scope="session")
+def beginner(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    """Somebody who has just written a new backend, and installed it."""
+    beginner = Reader(Project(tmp_path_factory.mktemp("new")))
+    for command in ("conformance new mybackend", "pip install -e mybackend-conformance"):
+        done = beginner.execute(command)
+        assert done.exit_code == 0, done.output
+    return beginner
+
+
+@pytest.mark.slow
+def test_the_tutorial_does_what_it_says(reader: Reader) -> None:
+    assert len(reader.steps) >= 7
+    reader.check()
+
+
+@pytest.mark.slow
+def test_a_new_backend_reaches_complete_as_it_was_written(reader: Reader) -> None:
+    report = json.loads((reader.project.folder / "conformance-report/mybackend/report.json").read_text())
+    assert report["certification"] == {"level": "complete", "achieved": "complete", "missing": [], "excused": False}
+    assert report["backend"]["distribution"] == "mybackend-conformance"
+    assert report["summary"]["verdicts"]["PASS"] > 200  # it does the work, it does not only refuse
+    refusals = [row["verdict"] for row in report["cells"] if row["clause"] == "lowering.refusal"]
+    assert len(refusals) > 10
+    assert set(refusals) == {"PASS"}
+
+
+def test_its_own_test_passes(beginner: Reader) -> None:
+    run = beginner.project.run("mybackend-conformance/tests", "-q")
+    assert run.exit_code == 0, run.output
+
+
+def test_it_computes_refuses_and_can_be_taken_away(beginner: Reader) -> None:
+    chosen = "test_outputs and add-full or test_refusal and conv_net or test_lost"
+    run = beginner.project.run("--backend=mybackend", "-k", chosen)
+    assert run.exit_code == 0, run.output
+    passed = {row["clause"] for row in run.report("mybackend")["cells"] if row["verdict"] == "PASS"}
+    assert passed >= {"lowering.outputs", "lowering.refusal", "availability.lost"}
+
+
+@pytest.mark.parametrize(
+    ("toolchain", "library", "sources"),
+    [
+        ("torchscript", None, {"backend.py", "build.py", "csrc/delegate.cpp"}),
+        ("torchscript", Path("/opt/npu/libnpu.so"), {"backend.py"}),
+        ("dynamo", None, {"backend.py", "compiler.py", "kernels.py"}),
+    ],
+)
+def test_what_is_written_is_formatted_and_free_of_faults(
+    tmp_path: Path, toolchain: str, library: Path | None, sources: set[str]
+) -> None:
+    plan = NewPlugin("my_npu", toolchain, library, "npu")
+    folder = tmp_path / "new"
+    written = write(plan, folder)
+    package = folder / "src/my_npu_conformance"
+    assert {str(path.relative_to(package)) for path in written if package in path.parents} == {"__init__.py", *sources}
+    for command in (["format", "--check"], ["check", "--extend-select=D1", "--ignore=D103"]):
+        ruff = [sys.executable, "-m", "ruff", *command, "--isolated", "--line-length=120", str(folder)]
+        done = subprocess.run(ruff, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    for path in written:
+        assert "{{" not in path.name
+        assert "{%" not in path.read_text()
+    workflow = yaml.safe_load((folder / ".github/workflows/conformance.yml").read_text())
+    assert workflow["env"]["BACKEND"] == "my_npu"
+    assert Level(workflow["env"]["LEVEL"]) in levels_of(toolchain)
+    steps = workflow["jobs"]["certify"]["steps"]
+    assert any("pytest --backend" in step.get("run", "") for step in steps)
+    assert any("upload-artifact" in step.get("uses", "") for step in steps)
+
+
+def test_a_library_that_is_there_is_pointed_at(
+    beginner: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(beginner.project.site))
+    from mybackend_conformance.build import library_path
+
+    assert main(["new", "other", str(tmp_path / "other"), "--library", str(library_path())]) == 0
+    backend = (tmp_path / "other/src/other_conformance/backend.py").read_text()
+    assert 'name = "mybackend"' in backend  # as the library registers it
+    assert str(library_path()) in backend
+    project = Project(tmp_path)
+    project.install("other", backend, "OtherBackend")
+    run = project.run("--backend=other", "-k", "test_outputs and lowering and add_sub")
+    assert run.exit_code == 0, run.output
+
+
+def test_no_existing_file_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text("mine")
+    assert main(["new", "mybackend", str(tmp_path)]) == 2
+    assert "README.md exists already" in capsys.readouterr().err
+    assert readme.read_text() == "mine"
+    assert list(tmp_path.iterdir()) == [readme]  # nothing was begun
+
+
+@pytest.mark.parametrize(
+    "name", ["", "Backend", "my-backend", "2d", "_x", "a__b", "x_", "a b", "../x", "ünits", "x" * 41, "class'; drop"]
+)
+def test_a_bad_name_is_explained(name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["new", f"--toolchain={toolchains()[0]}", "--", name, str(tmp_path / "new")]) == 2
+    said = capsys.readouterr().err
+    assert "such as mybackend or my_npu" in said
+    assert len(said.splitlines()) == 1
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_name_that_is_taken_is_refused() -> None:
+    with pytest.raises(ScaffoldError, match="installed already, by torch-conformance-reference"):
+        check_name("reference", "torchscript")
+    for known in ("inductor", "eager"):  # an entry point, and what torch registers by itself
+        check_name(known, "torchscript")
+        with pytest.raises(ScaffoldError, match="installed already, by torch"):
+            check_name(known, "dynamo")
+
+
+def _refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(["new", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1
+    return said
+
+
+def test_other_bad_input_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "for: dynamo, torchscript" in _refused(["mine", "--toolchain=nothing"], capsys)
+    missing, text = tmp_path / "no.so", tmp_path / "text.so"
+    text.write_text("no library")
+    folder = str(tmp_path / "new")
+    assert "--library: there is no file" in _refused(["mine", folder, "--library", str(missing)], capsys)
+    assert "--library: text.so does not load" in _refused(["mine", folder, "--library", str(text)], capsys)
+    of_functions = ["mine", folder, "--toolchain=dynamo", "--library", str(missing)]
+    assert "--library: backends of the toolchain 'dynamo' are functions" in _refused(of_functions, capsys)
+    assert "cannot be written" in _refused(["mine", str(text / "below")], capsys)
+    assert not Path(folder).exists()
+
+
+def test_every_toolchain_has_a_class_a_workflow_and_a_readme(tmp_path: Path) -> None:
+    assert toolchains()
+    for toolchain in toolchains():
+        files = rendered(NewPlugin("mine", toolchain))
+        assert {"pyproject.toml", "README.md", ".github/workflows/conformance.yml"} <= set(files)
+        assert 'mine = "mine_conformance.backend:MineBackend"' in files["pyproject.toml"]

@@ -1,0 +1,120 @@
+"""``conformance new --toolchain dynamo``: the backend is certified, computes by its table, and can be broken."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.places import REPOSITORY
+from support.project import Project
+from support.reader import Reader
+
+from conformance.scaffold.distribution import NewPlugin, write
+
+TUTORIAL = REPOSITORY / "docs" / "tutorial-dynamo.md"
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    """Somebody who has followed the tutorial to its end: a new backend is written, installed, certified and broken."""
+    reader = Reader(Project(tmp_path_factory.mktemp("tutorial")))
+    reader.follow(TUTORIAL.read_text(encoding="utf-8"))
+    return reader
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Project:
+    """A project in which a new backend is installed from its sources, and by nothing but its metadata."""
+    project = Project(tmp_path)
+    write(NewPlugin("mine", "dynamo"), tmp_path / "new")
+    (tmp_path / "new/src/mine_conformance").rename(project.site / "mine_conformance")
+    values = {"torch_dynamo_backends": "compiler:compiler", "conformance_backends": "backend:MineBackend"}
+    for group, value in values.items():
+        metadata = project.site / f"{group}-1.0.dist-info"
+        metadata.mkdir()
+        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {group}\nVersion: 1.0\n")
+        (metadata / "entry_points.txt").write_text(f"[{group}]\nmine = mine_conformance.{value}\n")
+    return project
+
+
+def change(project: Project, module: str, before: str, after: str) -> None:
+    """Change the source of the backend in one place."""
+    path = project.site / "mine_conformance" / module
+    text = path.read_text(encoding="utf-8")
+    assert text.count(before) == 1
+    path.write_text(text.replace(before, after), encoding="utf-8")
+
+
+def rows_of(project: Project, selection: str) -> dict[str, dict[str, Any]]:
+    """Run a part of the contract: the rows of its cells by clause."""
+    run = project.run("--backend=mine", "-k", selection)
+    assert (project.folder / "conformance-report").is_dir(), run.output
+    return {row["clause"]: row for row in run.report("mine")["cells"]}
+
+
+def test_it_lowers_refuses_and_tells_of_its_runtime(written: Project) -> None:
+    rows = rows_of(written, "test_refusal and custom_operator or chain and (test_once or test_dynamo_availability)")
+    assert {clause: row["verdict"] for clause, row in rows.items()} == {
+        "compile.once": "PASS",
+        "compile.refusal": "PASS",
+        "runtime.absent": "PASS",
+        "runtime.entry-point": "PASS",
+        "runtime.fallback": "UNSUPPORTED",
+        "runtime.host": "PASS",
+        "runtime.target": "PASS",
+    }
+    (note,) = rows["runtime.absent"]["notes"]
+    assert "which says what to do" in note
+    assert "mine cannot compile without its runtime, mine_conformance.kernels" in note
+
+
+@pytest.mark.slow
+def test_a_kernel_that_is_wrong_or_gone_is_found(written: Project) -> None:
+    change(written, "kernels.py", "torch.where(x <= 0,", "torch.where(x >= 0,")
+    row = rows_of(written, "chain and test_outputs and test_dynamo_lowering")["compile.outputs"]
+    assert (row["verdict"], row["phase"]) == ("FAIL", "run")
+    change(written, "kernels.py", "    aten.relu.default: _relu,\n", "")
+    row = rows_of(written, "chain and test_outputs and test_dynamo_lowering")["compile.outputs"]
+    assert (row["verdict"], row["phase"]) == ("FAIL", "lower")
+    assert "mine has no kernel for aten.relu.default (from: return torch.relu(x - y) * 2 - y" in row["error"]["text"]
+
+
+@pytest.mark.slow
+def test_that_pytorch_computes_is_measured_and_not_believed(written: Project) -> None:
+    change(written, "backend.py", '        .without(features.delegation, "The kernels are PyTorch\'s own.")\n', "")
+    rows = rows_of(written, "chain and (test_delegated or test_target or test_dynamo_availability and test_fallback)")
+    assert {row["verdict"] for row in rows.values()} == {"FAIL"}
+    assert set(rows) == {"compile.delegated", "runtime.fallback", "runtime.target"}
+    assert rows["runtime.target"]["behaviour"]["observed"]["present: program: run"] == "by PyTorch"
+
+
+@pytest.mark.slow
+def test_the_tutorial_does_what_it_says(reader: Reader) -> None:
+    assert len(reader.steps) >= 5
+    reader.check()
+
+
+@pytest.mark.slow
+def test_a_new_backend_reaches_complete_as_it_was_written(reader: Reader) -> None:
+    report = json.loads((reader.project.folder / "conformance-report/mybackend/report.json").read_text())
+    assert report["certification"] == {"level": "complete", "achieved": "complete", "missing": [], "excused": False}
+    assert report["backend"]["distribution"] == "mybackend-conformance"
+    assert report["summary"]["verdicts"]["PASS"] > 200  # it does the work, it does not only refuse
+    assert sorted(report["backend"]["features"]["missing"]) == [
+        "convolution",
+        "custom_operators",
+        "delegation",
+        "packages",
+        "random_numbers",
+    ]
+    refusals = [row["verdict"] for row in report["cells"] if row["clause"] == "compile.refusal"]
+    assert refusals
+    assert set(refusals) == {"PASS"}
+
+
+@pytest.mark.slow
+def test_its_own_tests_pass(reader: Reader) -> None:
+    run = reader.project.run("mybackend-conformance/tests", "-q")
+    assert run.exit_code == 0, run.output

@@ -1,0 +1,153 @@
+"""The self-test as a user runs it: every saboteur is caught, no clause is unproven, the controls pass."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.places import REPOSITORY
+from support.project import Project, wait_until
+from torch_conformance_saboteurs.catalogue import SABOTEURS
+
+from conformance.cli import main
+from conformance.contract import Level, shipped_clauses
+from conformance.contract.score import succeeded
+from conformance.selftest.matrix import result_text
+from conformance.selftest.trials import FORMAT, conforming_backends
+
+
+def one_for_each_clause() -> list[str]:
+    """The names of saboteurs that prove every clause between them, as few as come of taking those with most first."""
+    unproven = {clause for saboteur in SABOTEURS for clause in saboteur.caught_by}
+    names = []
+    while unproven:
+        best = max(SABOTEURS, key=lambda saboteur: len(unproven.intersection(saboteur.caught_by)))
+        unproven.difference_update(best.caught_by)
+        names.append(best.name)
+    return names
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What became of saboteurs of every clause, with a seed that the README does not use. All take much longer."""
+    return ended_well(tmp_path_factory.mktemp("selftest"), "-n", "3", "--seed", "20", *one_for_each_clause())
+
+
+def ended_well(folder: Path, *options: str) -> dict[str, Any]:
+    """The document of a self-test that ended with 0."""
+    command = [sys.executable, "-m", "conformance.cli", "selftest", "-q", *options, "--output", "out"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=1500, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (folder / "out/selftest.md").read_text().startswith("# Self-test")
+    result: dict[str, Any] = json.loads((folder / "out/selftest.json").read_text())
+    return result
+
+
+def test_every_clause_catches_a_saboteur(document: dict[str, Any]) -> None:
+    assert document["format"] == FORMAT
+    assert document["score"]["caught"] == document["score"]["saboteurs"] > 100
+    caught = {row["clause"] for saboteur in document["saboteurs"] for row in saboteur["clauses"] if row["caught"]}
+    assert caught == {clause.id for clause in shipped_clauses() if clause.level is not Level.REPORTED} | {
+        clause for saboteur in SABOTEURS for clause in saboteur.caught_by
+    }
+
+
+@pytest.mark.slow
+def test_every_saboteur_is_caught_and_the_controls_are_without_fault(tmp_path: Path) -> None:
+    document = ended_well(tmp_path, "-n", "2")
+    assert document["score"]["caught"] == document["score"]["saboteurs"] == len(SABOTEURS)
+    assert not document["unproven"]
+    assert [control["name"] for control in document["controls"]] == conforming_backends()
+    for control in document["controls"]:
+        assert control["cells"] > 250
+        assert not control["failing"]
+
+
+def test_no_path_of_the_machine_is_in_the_matrix(document: dict[str, Any]) -> None:
+    text = json.dumps(document)
+    assert str(Path.home()) + "/" not in text
+    assert str(REPOSITORY) not in text
+
+
+def test_an_escape_fails_the_self_test(document: dict[str, Any]) -> None:
+    escaped = json.loads(json.dumps(document))
+    escaped["saboteurs"][0]["clauses"][0] |= {"caught": False, "verdict": "PASS"}
+    escaped["score"]["caught"] -= 1
+    assert not succeeded(escaped)
+    assert "escaped" in result_text(escaped, 80)
+    assert not succeeded({**document, "unproven": ["lowering.outputs"]})
+    failing = [{"control": "reference", "cell": "c", "verdict": "FAIL", "message": "m"}]
+    assert not succeeded({**document, "controls": [{"name": "reference", "cells": 1, "failing": failing}]})
+
+
+def test_a_self_test_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
+    mark = f"mark-{os.getpid()}"
+    command = [sys.executable, "-m", "conformance.cli", "selftest", "-n", "2"]
+    running = subprocess.Popen(
+        command, cwd=tmp_path, env={**os.environ, "CONFORMANCE_TEST_MARK": mark}, stdout=subprocess.PIPE, text=True
+    )
+    assert running.stdout is not None
+    assert running.stdout.readline()  # progress: the workers are there
+    assert len(_marked(mark)) > 2
+    running.kill()
+    running.communicate(timeout=60)
+    wait_until(lambda: not _marked(mark))
+
+
+def _marked(mark: str) -> list[int]:
+    """The processes that have the mark in their environment."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has just ended
+            if f"CONFORMANCE_TEST_MARK={mark}".encode() in (folder / "environ").read_bytes():
+                found.append(int(folder.name))
+    return found
+
+
+def test_bad_input_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["selftest", "no_such_saboteur"]) == 2
+    assert "there is no saboteur named 'no_such_saboteur'" in capsys.readouterr().err
+    assert main(["selftest", "-n", "0"]) == 2
+    assert "-n takes a number of processes" in capsys.readouterr().err
+
+
+def test_the_contract_can_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["clauses", "--suite", "composition"]) == 0
+    assert "composition.nested" in capsys.readouterr().out
+    assert main(["explain", "lowering.outputs"]) == 0
+    assert "pytorch/pytorch#41145" in capsys.readouterr().out
+    assert main(["explain", "lowering.output"]) == 2
+    assert "lowering.outputs" in capsys.readouterr().err
+    assert main(["clauses", "--suite", "nothing"]) == 2
+
+
+def test_a_saboteur_is_tried_on_its_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["selftest", "native_leaks_after_failure", "-q", "-n", "1", "--output", "out"]) == 0
+    (saboteur,) = json.loads(Path("out/selftest.json").read_text())["saboteurs"]
+    assert saboteur["target"] == "native"
+    assert [row["caught"] for row in saboteur["clauses"]] == [True]
+    assert ", native target |" in Path("out/selftest.md").read_text()
+
+
+def test_a_target_that_is_not_known_is_explained(project: Project) -> None:
+    project.install(
+        "lost",
+        """
+        from torch_conformance_saboteurs.catalogue import SABOTEURS as OTHERS
+        import dataclasses
+
+        Plugin = (dataclasses.replace(OTHERS[0], target="moon"),)
+        """,
+        group="conformance_saboteurs",
+    )
+    command = [sys.executable, "-m", "conformance.cli", "selftest", "--list"]
+    done = subprocess.run(command, env=project.environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 2
+    assert "is for the target 'moon', where one of local, native was expected" in done.stderr

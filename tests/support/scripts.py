@@ -1,0 +1,50 @@
+"""Running reproducers."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from support.project import Run
+
+
+@dataclasses.dataclass
+class Told:
+    """What a script ended with, and what it said."""
+
+    exit_code: int
+    output: str
+
+
+def run_script(script: Path, *arguments: str, site: Path | None = None) -> Told:
+    """Run a script from another folder; ``site`` is a folder of modules that is looked at first."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, str(script), *arguments],
+        cwd=tempfile.gettempdir(),
+        env=environment | ({"PYTHONPATH": str(site)} if site else {}),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return Told(done.returncode, done.stdout)
+
+
+def scripts_of(run: Run, backend: str) -> dict[str, Path]:
+    """Cell id → script, as the rows of the report name them."""
+    folder = run.folder / "conformance-report" / backend
+    rows = run.report(backend)["cells"]
+    return {row["id"]: folder / row["reproducer"]["script"] for row in rows if "reproducer" in row}
+
+
+def failing_rows(run: Run, backend: str) -> list[dict[str, Any]]:
+    """The cells that failed each time."""
+    return [row for row in run.report(backend)["cells"] if row["verdict"] in ("FAIL", "CRASH")]

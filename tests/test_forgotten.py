@@ -1,0 +1,112 @@
+"""What those who change something forget: a proof, a version, a report, a note, a place for a module. In seconds."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.api.case import registered_cases
+from conformance.contract import (
+    CONTRACT_VERSION,
+    SpeaksOf,
+    contract_digest,
+    shipped_clauses,
+    suites_path,
+)
+from conformance.toolchains import corpus, toolchains
+
+ROOT = Path(__file__).resolve().parent.parent
+SABOTEURS = ROOT / "plugins" / "saboteurs" / "src" / "torch_conformance_saboteurs"
+NOTES = ROOT / "changes"
+
+#: What `reports/` keeps although the contract has changed since, until it is written anew (CONTRIBUTING.md, "A clause",
+#: says how). A file that is up to date again has to go from here.
+STALE = {
+    "aot_eager/report.json",
+    "backend_with_compiler_demo/report.json",
+    "eager/report.json",
+    "inductor/report.json",
+    "openvino/report.json",
+    "openvino_aot_autograd/report.json",
+    "python_control/report.json",
+    "reference/report.json",
+    "selftest.json",
+    "test_backend/report.json",
+    "test_backend_unavailable/report.json",
+}
+
+
+def _committed() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each report of the repository by its name, with its contract; the kill matrix, too."""
+    for path in sorted((ROOT / "reports").glob("*/report.json")):
+        contract = json.loads(path.read_text(encoding="utf-8"))["harness"]["contract"]
+        yield path.relative_to(ROOT / "reports").as_posix(), contract
+    matrix = json.loads((ROOT / "reports" / "selftest.json").read_text(encoding="utf-8"))
+    yield "selftest.json", {"sha256": matrix["contract"]}
+
+
+def test_every_clause_is_named_by_a_saboteur() -> None:
+    """By the text of the saboteurs, since importing them all takes longer than this file may."""
+    named = "".join(path.read_text(encoding="utf-8") for path in sorted(SABOTEURS.glob("*.py")))
+    graded = [each.id for each in shipped_clauses() if each.speaks_of is not SpeaksOf.OPERATORS]
+    assert len(graded) > 100
+    unproven = [each for each in graded if f'"{each}"' not in named]
+    assert not unproven, f"write a saboteur that names these in caught_by: {', '.join(unproven)}"
+
+
+def test_another_contract_has_another_version() -> None:
+    same = [name for name, contract in _committed() if contract.get("version") == CONTRACT_VERSION]
+    differing = [name for name, contract in _committed() if name in same and contract["sha256"] != contract_digest()]
+    assert not differing, (
+        f"clauses were added, removed or stated otherwise since {', '.join(differing)}, which have the version "
+        f"{CONTRACT_VERSION!r} too: raise CONTRACT_VERSION in conformance/contract/table.py"
+    )
+
+
+def test_reports_are_of_this_contract_or_known_to_be_stale() -> None:
+    stale = {name for name, contract in _committed() if contract["sha256"] != contract_digest()}
+    assert not stale - STALE, f"of another contract, to be written anew: {', '.join(sorted(stale - STALE))}"
+    assert not STALE - stale, f"up to date, to be taken off the list STALE: {', '.join(sorted(STALE - stale))}"
+
+
+@pytest.mark.parametrize("toolchain", toolchains(), ids=lambda each: each.name)
+def test_every_case_is_reached(toolchain: Any) -> None:
+    """A case outside of the corpus is there for a clause that names it, as a case of its own or as another one."""
+    everywhere = {case.name for case in corpus(toolchain.name)}
+    assert everywhere
+    own = [case for case in registered_cases() if case.module_class.__module__ in toolchain.cases]
+    named = {name for clause in shipped_clauses() if clause.toolchain == toolchain.name for name in clause.cases}
+    texts = "".join(path.read_text(encoding="utf-8") for path in sorted(toolchain.suites.glob("test_*.py")))
+    named |= set(re.findall(r'other_case\("(\w+)"\)', texts))
+    idle = sorted(case.name for case in own if case.name not in everywhere | named)
+    assert not idle, f"no clause reaches {', '.join(idle)}: name them in a clause, or let them be in the corpus"
+
+
+def test_every_file_of_clauses_is_in_a_folder_of_a_toolchain() -> None:
+    folders = {each.suites for each in toolchains()}
+    lost = [path for path in sorted(suites_path().rglob("test_*.py")) if path.parent not in folders]
+    assert not lost, f"no toolchain has these suites: {lost}"
+
+
+def test_notes_of_changes_have_names_that_towncrier_takes() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["towncrier"]
+    types = "|".join(each["directory"] for each in settings["type"])
+    files = [path.name for path in NOTES.iterdir() if path.name != "README.md"]
+    wrong = sorted(name for name in files if not re.fullmatch(rf"(\+[\w-]+|\d+)\.({types})\.md", name))
+    assert not wrong, f"changes/ has {', '.join(wrong)}; expected +NAME.TYPE.md or NUMBER.TYPE.md, TYPE one of {types}"
+
+
+def test_no_import_goes_the_other_way() -> None:
+    command = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    done = subprocess.run(
+        [sys.executable, "-c", command, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,128 @@
+"""What a conforming backend may do that looks like a breach from far away."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import pytest
+from support.project import Project, Run
+
+from conformance.api.availability import EITHER, NOTHING, is_as_expected
+from conformance.toolchains.torchscript.assertions import traces_of
+from conformance.toolchains.torchscript.client import Artifact
+
+#: A backend that does all of it, each with a sentence of why.
+BACKEND = """
+    import os
+    import sys
+
+    import torch
+    from torch.jit._recursive import wrap_cpp_module
+    from torch_conformance_saboteurs.backends import PythonControl
+    from torch_conformance_saboteurs.control import PythonBackend
+    from torch_conformance_saboteurs.graphs import inlined_graph
+
+
+    class implementation(PythonBackend):
+        log = None
+
+        def preprocess(self, module, spec, debug_handles):
+            print("AVX512 is not available, using AVX2", file=sys.stderr)
+            return super().preprocess(module, spec, debug_handles)
+
+        def debug_handles_of(self, module, program, methods, generate):
+            frozen = torch.jit.freeze(wrap_cpp_module(module))._c  # a batch norm goes into its convolution
+            for method in methods:
+                generate(inlined_graph(frozen, method))
+            return {method: {} for method in methods}
+
+        def pack(self, record):  # where nothing can be done it is left to the device
+            draft = not self.can_compile() and not self.can_execute()
+            return "draft:" + super().pack(record) if draft else super().pack(record)
+
+        def verify(self, processed):
+            if processed.startswith("draft:") and not self.can_compile():
+                raise RuntimeError("the program is not compiled, and there is no compiler here")
+            return super().verify(processed.removeprefix("draft:"))
+
+        def compile(self, processed, spec):  # nothing to do where nothing can run
+            return super().compile(processed, spec) if self.can_execute() else dict.fromkeys(spec, processed)
+
+        def call(self, handle, inputs):
+            if type(self).log is None:  # one for the process
+                type(self).log = os.open(os.devnull, os.O_WRONLY)
+            return super().call(handle, inputs)
+
+
+    class Plugin(PythonControl):
+        name = "lenient"
+        implementation = implementation
+"""
+CHOSEN = (
+    "(test_availability and (test_host or test_warning or (test_target and full)))"
+    " or test_message or test_handles or (test_lite_interpreter and test_again)"
+)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    project = Project(tmp_path_factory.mktemp("allowed"))
+    project.install("lenient", BACKEND)
+    return project.run("--backend=lenient", "-k", CHOSEN, "-n", "2")
+
+
+@pytest.mark.slow
+def test_what_is_allowed_passes(run: Run) -> None:
+    failing = {row["id"]: row["message"] for row in run.report("lenient")["cells"] if row["verdict"] != "PASS"}
+    assert not failing
+    clauses = {row["clause"] for row in run.report("lenient")["cells"]}
+    assert clauses == {
+        "availability.host",
+        "availability.target",
+        "availability.warning",
+        "debug.handles",
+        "debug.message",
+        "lite.again",
+    }
+
+
+@pytest.mark.slow
+def test_the_report_says_what_was_allowed_and_what_was_seen(run: Run) -> None:
+    rows = {row["id"]: row["behaviour"] for row in run.report("lenient")["cells"] if "behaviour" in row}
+    host = rows["availability.host[add-full-no/no]"]
+    assert (host["expected"]["can"], host["observed"]["can"]) == ("no/no or yes/no", "yes/no")
+    target = rows["availability.target[add-full-no/no-no/yes]"]
+    assert target["expected"] == {"available": "yes", "load": "ok or error (RuntimeError)", "run": "ok or nothing"}
+    assert target["observed"] == {"available": "yes", "load": "error (RuntimeError)"}
+    assert rows["availability.target[add-full-yes/no-no/yes]"]["expected"]["load"] == "ok"
+
+
+def test_nothing_is_what_may_be_seen_only_where_it_is_said() -> None:
+    assert is_as_expected(None, None)
+    assert is_as_expected(EITHER.join(("ok", NOTHING)), None)
+    assert is_as_expected(EITHER.join(("ok", NOTHING)), "ok")
+    assert not is_as_expected("ok", None)
+    assert not is_as_expected(None, "ok")
+    assert not is_as_expected(EITHER.join(("ok", NOTHING)), "error")
+
+
+@pytest.mark.parametrize(
+    ("pid", "text", "found"),
+    [
+        (4321, "lowered by process 4321", True),
+        (4321, "pid=4321;", True),
+        (4321, "a line of 14321 bytes", False),
+        (4321, "by process 4321q", True),
+        (4321, "x4321f", False),
+        (7, "version 7, 7 methods", False),
+        (999, "999", False),
+        (1000, "1000", True),
+    ],
+)
+def test_a_short_process_id_is_not_found_in_every_number(pid: int, text: str, found: bool) -> None:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("archive/data.pkl", text)
+    traces = traces_of({"pid": pid, "folders": []}, Artifact(archive.getvalue(), "full"))
+    assert bool(traces["the id"]) == found
