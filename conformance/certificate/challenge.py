@@ -119,7 +119,7 @@ def _answer(certificate: Certificate, file: ReportFile) -> Answer:
     report, level = file.report, certificate.level
     _, short = certify(file, level)
     remarks = list(short.unchecked)
-    if contract_digest() != certificate.contract_sha256:
+    if contract_digest(report.backend.toolchain) != certificate.contract_sha256:
         remarks.append("the contract that is installed here is another than that of the certificate")
     before = certificate.environment
     for name, value in report.environment.items():
