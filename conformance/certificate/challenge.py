@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from conformance.api.errors import HarnessError
-from conformance.api.verdicts import Verdict
-from conformance.certificate.statement import Certificate, Report, certify, load_report, subjects
-from conformance.contract import Level, contract_digest
+from conformance.certificate.statement import Certificate, ReportFile, certify, load_report, subjects
+from conformance.contract import contract_digest
 from conformance.devices import Limits, ZygotePool
 from conformance.discovery.describing import SelectionError
 from conformance.discovery.selecting import select
+from conformance.report._build import backend_of
 from conformance.report._certification import KEPT
+from conformance.report.model import Backend
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,8 +59,8 @@ def challenge(certificate: Certificate, library: Path | None, workers: int, say:
         return _answer(certificate, load_report(paths[0]))
 
 
-def _installed(certificate: Certificate, library: Path | None) -> dict[str, Any]:
-    """What a report would say of the backend's files."""
+def _installed(certificate: Certificate, library: Path | None) -> Backend:
+    """What a report would say of the backend."""
     pool = ZygotePool(Limits())
     try:
         options = [] if certificate.options is None else [certificate.options]
@@ -71,12 +72,7 @@ def _installed(certificate: Certificate, library: Path | None) -> dict[str, Any]
     description = candidate.description
     if description is None or not candidate.usable:
         raise SelectionError(f"the backend {candidate.source.name!r} cannot be used here: {candidate.problem}")
-    return {
-        "files": list(description.files),
-        "distribution": description.source.distribution,
-        "version": description.source.version,
-        "distribution_hash": description.distribution_hash,
-    }
+    return backend_of(description)
 
 
 def _strangers(certificate: Certificate, here: list[dict[str, Any]]) -> tuple[str, ...]:
@@ -119,19 +115,19 @@ def _run(certificate: Certificate, library: Path | None, workers: int, seed: int
     return done.stdout
 
 
-def _answer(certificate: Certificate, report: Report) -> Answer:
-    content, level = report.content, certificate.level
-    _, short = certify(report, level)
+def _answer(certificate: Certificate, file: ReportFile) -> Answer:
+    report, level = file.report, certificate.level
+    _, short = certify(file, level)
     remarks = list(short.unchecked)
-    if contract_digest() != certificate.contract_sha256:
+    if contract_digest(report.backend.toolchain) != certificate.contract_sha256:
         remarks.append("the contract that is installed here is another than that of the certificate")
     before = certificate.environment
-    for name, value in content["environment"].items():
+    for name, value in report.environment.items():
         if before.get(name) != value:
             remarks.append(f"{name} is {value} here, and was {before.get(name, 'not told')}")
     cells = tuple(
-        f"{row['id']}: {row['verdict']}{' in ' + row['phase'] if row['phase'] else ''}: {row['message']}"
-        for row in content["cells"]
-        if level.includes(Level(row["level"])) and Verdict(row["verdict"]) not in KEPT
+        f"{row.id}: {row.verdict.value}{f' in {row.phase}' if row.phase else ''}: {row.message}"
+        for row in report.cells
+        if level.includes(row.level) and row.verdict not in KEPT
     )
-    return Answer((*_strangers(certificate, subjects(content["backend"])), *short.reasons), cells, tuple(remarks))
+    return Answer((*_strangers(certificate, subjects(report.backend)), *short.reasons), cells, tuple(remarks))

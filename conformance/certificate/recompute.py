@@ -14,9 +14,9 @@ from conformance.discovery.describing import Description
 from conformance.report._build import assemble
 from conformance.report._certification import certification
 from conformance.report._json import ReportError
-from conformance.report._parts import read_part
 from conformance.report._store import rows_by_id
-from conformance.report.row_model import CellRow
+from conformance.report.model import Backend, Report
+from conformance.report.row_model import ClauseRow
 from conformance.run.plan import Cell, cells_of
 from conformance.toolchains import Source
 
@@ -58,93 +58,92 @@ def expect_consistent(report: Mapping[str, Any], where: str) -> None:
                 raise ReportError(f"{where} contradicts itself: {said}")
 
 
-def shortfall(report: Mapping[str, Any], level: Level) -> Shortfall:
+def shortfall(report: Report, level: Level) -> Shortfall:
     """What keeps a consistent report from being certified for a level, worked out from its cells and the contract."""
-    cells = report["cells"]
-    lost = sum(row["verdict"] == Verdict.LOST.value for row in cells)
+    cells = report.cells
+    lost = sum(row.verdict is Verdict.LOST for row in cells)
     reasons = [f"{lost} of {len(cells)} planned cells never came back"] if lost else []
-    told = certification([read_part(CellRow, row) for row in cells], level, report["plan"]["deselected"])
-    reasons += told.missing
-    if told.excused:
+    shown = certification(cells, level, report.plan.deselected)
+    reasons += shown.missing
+    if shown.excused:
         reasons.append("known failures (XFAIL) excuse a run, and never certify a backend")
-    contract = report["harness"]["contract"]
-    here = contract_digest(report["backend"]["toolchain"])
-    if (contract["version"], contract["sha256"]) != (CONTRACT_VERSION, here):
+    contract = report.harness.contract
+    here = contract_digest(report.backend.toolchain)
+    if (contract.version, contract.sha256) != (CONTRACT_VERSION, here):
         unchecked = (
-            f"the plan is not checked: the report is of contract {contract['version']} ({contract['sha256']:.12}), and "
+            f"the plan is not checked: the report is of contract {contract.version} ({contract.sha256:.12}), and "
             f"here is {CONTRACT_VERSION} ({here:.12})"
         )
         return Shortfall(tuple(reasons), (unchecked,))
     return Shortfall((*reasons, *_faults_of_the_plan(report)), ())
 
 
-def _faults_of_the_plan(report: Mapping[str, Any]) -> list[str]:
-    description = _description(report["backend"])
+def _faults_of_the_plan(report: Report) -> list[str]:
+    description = _description(report.backend)
     # Which operators are tried is for the run to say: what they came to is reported, and never graded.
     about = {each.id for each in shipped_clauses() if each.speaks_of is SpeaksOf.OPERATORS}
-    operators = list(dict.fromkeys(row["case"] for row in report["cells"] if row["clause"] in about))
+    operators = list(dict.fromkeys(row.case for row in report.cells if row.clause in about))
     cells = {each.id: cells_of(each, description, operators) for each in shipped_clauses()}
     owed = {each.id: each for each in shipped_clauses() if cells[each.id]}
     if not owed:
         return [f"the contract has no clause for the toolchain {description.toolchain!r:.100}"]
-    found = {each["id"]: each for each in report["clauses"]}
+    found = {each.id: each for each in report.clauses}
     # Clauses of somebody's own, which are reported and never graded, take nothing away and add nothing.
-    added = {name for name, each in found.items() if name not in owed and each["level"] == Level.REPORTED.value}
+    added = {name for name, each in found.items() if name not in owed and each.level is Level.REPORTED}
     planned = {cell.id: cell for found_cells in cells.values() for cell in found_cells}
-    rows = {row["id"]: row for row in report["cells"]}
+    rows = {row.id: row for row in report.cells}
     strange = [name for name in found if name not in owed and name not in added]
-    selected = not report["plan"]["deselected"]  # else the cells that lack are counted already
+    selected = not report.plan.deselected  # else the cells that lack are counted already
     return [
-        *_told("clauses", strange, "are not of the contract"),
-        *_told("clauses", (name for name in owed if name not in found and selected), "are not in the report"),
-        *_told(
+        *_sentence("clauses", strange, "are not of the contract"),
+        *_sentence("clauses", (name for name in owed if name not in found and selected), "are not in the report"),
+        *_sentence(
             "clauses",
             (name for name, clause in found.items() if name in owed and not _states(owed[name], clause)),
             "are stated otherwise in the contract",
         ),
-        *_told(
+        *_sentence(
             "cells",
-            (name for name, row in rows.items() if name not in planned and row["clause"] not in added),
+            (name for name, row in rows.items() if name not in planned and row.clause not in added),
             "are not of the contract's plan",
         ),
-        *_told("cells", (name for name in planned if name not in rows and selected), "are not in the report"),
-        *_told(
+        *_sentence("cells", (name for name in planned if name not in rows and selected), "are not in the report"),
+        *_sentence(
             "cells",
-            (name for name, row in rows.items() if name in planned and not _may_be(planned[name], row["verdict"])),
+            (name for name, row in rows.items() if name in planned and not _may_be(planned[name], row.verdict)),
             "have a verdict that what the backend declares rules out",
         ),
     ]
 
 
-def _states(clause: Clause, said: Mapping[str, Any]) -> bool:
-    wanted = (clause.suite, clause.level.value, clause.statement, clause.source)
-    return wanted == tuple(said[name] for name in ("suite", "level", "statement", "source"))
+def _states(clause: Clause, row: ClauseRow) -> bool:
+    return all(getattr(clause, name) == getattr(row, name) for name in ("suite", "level", "statement", "source"))
 
 
-def _may_be(cell: Cell, verdict: str) -> bool:
+def _may_be(cell: Cell, verdict: Verdict) -> bool:
     """Whether a cell that the plan decides has its verdict. No other is UNSUPPORTED: nothing but the plan says that."""
     if cell.decided is not None:
-        return verdict in (cell.decided.value, Verdict.LOST.value)
-    return verdict != Verdict.UNSUPPORTED.value
+        return verdict in (cell.decided, Verdict.LOST)
+    return verdict is not Verdict.UNSUPPORTED
 
 
-def _told(kind: str, names: Iterable[str], problem: str) -> list[str]:
+def _sentence(kind: str, names: Iterable[str], problem: str) -> list[str]:
     """A sentence about the names, if there are any."""
     listed = list(names)
     more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
     return [f"{kind} {', '.join(listed[:_SHOWN])}{more} {problem}"] if listed else []
 
 
-def _description(backend: Mapping[str, Any]) -> Description:
+def _description(backend: Backend) -> Description:
     """As much of a backend's description as planning takes."""
     return Description(
-        source=Source(backend["name"]),
+        source=Source(backend.name),
         prepared={},
-        name=backend["name"],
-        toolchain=backend["toolchain"],
-        missing_features=dict(backend["features"]["missing"]),
+        name=backend.name,
+        toolchain=backend.toolchain,
+        missing_features=dict(backend.features.missing),
         tolerances={},
-        states={each.value: {} if backend["states"].get(each.value) else None for each in Availability},
+        states={each.value: {} if backend.states.get(each.value) else None for each in Availability},
         lost=None,
         files=(),
     )

@@ -9,11 +9,12 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+from msgspec import UNSET
 
 from conformance.api.verdicts import Verdict
 from conformance.certificate.dsse import Signed, opened, sign
@@ -21,6 +22,8 @@ from conformance.certificate.recompute import Shortfall, expect_consistent, shor
 from conformance.contract import Level
 from conformance.report._json import ReportError, parse, read_bytes
 from conformance.report._store import validate
+from conformance.report.model import Backend, Report
+from conformance.report.row_model import CellRow
 
 _STATEMENT = "https://in-toto.io/Statement/v1"
 _PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
@@ -104,12 +107,12 @@ _SCHEMA = _object(
 
 
 @dataclasses.dataclass(frozen=True)
-class Report:
+class ReportFile:
     """A report with the file that it is: its name, and the SHA-256 of its bytes."""
 
     name: str
     sha256: str
-    content: dict[str, Any]
+    report: Report
 
 
 @dataclasses.dataclass(frozen=True)
@@ -166,34 +169,34 @@ class Certificate:
         return facts
 
 
-def load_report(path: Path) -> Report:
+def load_report(path: Path) -> ReportFile:
     """A report, valid and consistent with its own cells. Raises ReportError, with the field, for any other."""
     return report_of(path.name, read_bytes(path))
 
 
-def report_of(name: str, content: bytes) -> Report:
+def report_of(name: str, content: bytes) -> ReportFile:
     """As :func:`load_report`, of what is in a file."""
-    report = parse(content, name)
-    validate(report, name)
-    expect_consistent(report, name)
-    return Report(name, hashlib.sha256(content).hexdigest(), report)
+    document = parse(content, name)
+    report = validate(document, name)
+    expect_consistent(document, name)
+    return ReportFile(name, hashlib.sha256(content).hexdigest(), report)
 
 
-def certify(report: Report, level: Level) -> tuple[dict[str, Any] | None, Shortfall]:
+def certify(file: ReportFile, level: Level) -> tuple[dict[str, Any] | None, Shortfall]:
     """The statement that a report reaches a level; None where it does not, or where nothing says what was tested."""
-    short = shortfall(report.content, level)
-    if not subjects(report.content["backend"]):
+    short = shortfall(file.report, level)
+    if not subjects(file.report.backend):
         nothing = "nothing tells which backend was tested: neither its files nor its distribution have a digest"
         short = dataclasses.replace(short, reasons=(*short.reasons, nothing))
-    return (None if short.reasons else _statement(report, level)), short
+    return (None if short.reasons else _statement(file, level)), short
 
 
-def subjects(backend: Mapping[str, Any]) -> list[dict[str, Any]]:
+def subjects(backend: Backend) -> list[dict[str, Any]]:
     """What was tested, as resources with digests: the libraries, and the distribution's files where those are known."""
-    found = [{"name": each["name"], "digest": {"sha256": each["sha256"]}} for each in backend["files"]]
-    if backend.get("distribution_hash"):
-        name, version = backend["distribution"], backend["version"]
-        digest = {"dirHash": backend["distribution_hash"]}
+    found: list[dict[str, Any]] = [{"name": each.name, "digest": {"sha256": each.sha256}} for each in backend.files]
+    if backend.distribution_hash:
+        name, version = backend.distribution, backend.version
+        digest = {"dirHash": backend.distribution_hash}
         found.append({"name": name, "uri": f"pkg:pypi/{name.lower().replace('_', '-')}@{version}", "digest": digest})
     return found
 
@@ -227,18 +230,18 @@ def check(certificate: Certificate, content: bytes, name: str) -> Shortfall:
     """
     if hashlib.sha256(content).hexdigest() != certificate.report_sha256:
         return Shortfall((f"{name} is not the file that was certified, or was changed since: its digest differs",), ())
-    report = dataclasses.replace(report_of(name, content), name=certificate.report_name)
-    statement, short = certify(report, certificate.level)
+    file = dataclasses.replace(report_of(name, content), name=certificate.report_name)
+    statement, short = certify(file, certificate.level)
     if statement is not None and statement != certificate.statement:
         place = _first_difference(statement, certificate.statement)
         short = dataclasses.replace(short, reasons=(f"the certificate says at {place} what the report does not",))
     return short
 
 
-def _statement(report: Report, level: Level) -> dict[str, Any]:
-    content = report.content
-    run, harness, backend = content["run"], content["harness"], content["backend"]
-    passed, warned = _outcomes(content["cells"], level)
+def _statement(file: ReportFile, level: Level) -> dict[str, Any]:
+    report = file.report
+    run, harness, backend = report.run, report.harness, report.backend
+    passed, warned = _outcomes(report.cells, level)
     return {
         "_type": _STATEMENT,
         "subject": subjects(backend),
@@ -247,34 +250,34 @@ def _statement(report: Report, level: Level) -> dict[str, Any]:
             "result": "WARNED" if warned else "PASSED",
             "configuration": [
                 {
-                    "name": report.name,
-                    "digest": {"sha256": report.sha256},
+                    "name": file.name,
+                    "digest": {"sha256": file.sha256},
                     "mediaType": "application/json",
                     "annotations": {
-                        "format": content["format"],
-                        "run": run["id"],
-                        "started": run["started"],
-                        "seed": run["seed"],
-                        "harness": harness["version"],
-                        "environment": content["environment"],
+                        "format": report.format,
+                        "run": run.id,
+                        "started": run.started,
+                        "seed": run.seed,
+                        "harness": harness.version,
+                        "environment": report.environment,
                     },
                 },
                 {
                     "name": "contract",
-                    "digest": {"sha256": harness["contract"]["sha256"]},
+                    "digest": {"sha256": harness.contract.sha256},
                     "annotations": {
-                        "version": harness["contract"]["version"],
-                        "toolchain": backend["toolchain"],
-                        "backend": backend["name"],
-                        "entry_point": backend.get("entry_point", backend["name"]),
+                        "version": harness.contract.version,
+                        "toolchain": backend.toolchain,
+                        "backend": backend.name,
+                        "entry_point": backend.name if backend.entry_point is UNSET else backend.entry_point,
                         "level": level.value,
-                        **({"options": backend["options"]} if backend.get("options") else {}),
+                        **({"options": backend.options} if backend.options else {}),
                     },
                 },
                 {
                     "name": "plan",
-                    "digest": {"sha256": content["plan"]["sha256"]},
-                    "annotations": {"cells": content["plan"]["cells"]},
+                    "digest": {"sha256": report.plan.sha256},
+                    "annotations": {"cells": report.plan.cells},
                 },
             ],
             "passedTests": passed,
@@ -284,17 +287,17 @@ def _statement(report: Report, level: Level) -> dict[str, Any]:
     }
 
 
-def _outcomes(cells: list[dict[str, Any]], level: Level) -> tuple[list[str], list[str]]:
+def _outcomes(cells: Sequence[CellRow], level: Level) -> tuple[list[str], list[str]]:
     """The clauses that the level owes and some cell shows; and those that it owes and no cell shows.
 
     A clause that applies nowhere is in neither.
     """
-    verdicts: dict[str, set[str]] = {}
+    verdicts: dict[str, set[Verdict]] = {}
     for row in cells:
-        if level.includes(Level(row["level"])):
-            verdicts.setdefault(row["clause"], set()).add(row["verdict"])
-    passed = [clause for clause, found in verdicts.items() if Verdict.PASS.value in found]
-    nowhere = {Verdict.NOT_APPLICABLE.value}
+        if level.includes(row.level):
+            verdicts.setdefault(row.clause, set()).add(row.verdict)
+    passed = [clause for clause, found in verdicts.items() if Verdict.PASS in found]
+    nowhere = {Verdict.NOT_APPLICABLE}
     return passed, [clause for clause, found in verdicts.items() if clause not in passed and found != nowhere]
 
 

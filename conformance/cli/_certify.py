@@ -57,13 +57,14 @@ def _certify(options: argparse.Namespace) -> int:
     from conformance.contract import Level
 
     try:
-        report = load_report(options.report)
+        file = load_report(options.report)
+        report = file.report
         output: Path = options.output or options.report.with_name("certificate.json")
         if output.exists() and os.path.samefile(output, options.report):
             return refuse(f"{output} is the report itself: choose another name with -o")
-        level = Level(options.level or report.content["certification"]["level"])
-        statement, short = certify(report, level)
-        name = printable(report.content["backend"]["name"])
+        level = Level(options.level) if options.level else report.certification.level
+        statement, short = certify(file, level)
+        name = printable(report.backend.name)
         for each in short.unchecked:
             print(f"note: {printable(each)}")
         if statement is None:
@@ -78,11 +79,9 @@ def _certify(options: argparse.Namespace) -> int:
         return refuse(f"{output} cannot be written: {error.strerror}")
     except UnicodeEncodeError as error:
         return refuse(f"{output} is not written: the report has a text that is no Unicode: {error}")
-    contract = report.content["harness"]["contract"]
-    print(
-        f"{name} reaches level {level.value} of contract {printable(contract['version'])}: worked out from its cells."
-    )
-    if not report.content["backend"].get("distribution_hash"):
+    version = printable(report.harness.contract.version)
+    print(f"{name} reaches level {level.value} of contract {version}: worked out from its cells.")
+    if not report.backend.distribution_hash:
         print("note: the certificate covers the libraries alone: the distribution is editable, or none is installed")
     print(f"certificate: {output} ({'signed' if options.key else 'not signed'})")
     return 0

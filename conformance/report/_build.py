@@ -96,7 +96,7 @@ def build_report(
         ),
         _environment(),
         read_part(Target, run.target),
-        _backend(description),
+        backend_of(description),
     )
     stated = [_clause(clause) for clause in clauses.values()]
     return as_json(_assembled(head, stated, _cell_rows(cells), deselected, run.level, operators))
@@ -182,7 +182,8 @@ def _environment() -> dict[str, str]:
     }
 
 
-def _backend(description: Description) -> Backend:
+def backend_of(description: Description) -> Backend:
+    """What a report says of a backend."""
     return Backend(
         name=description.name,
         toolchain=description.toolchain,

@@ -1,4 +1,4 @@
-"""What the page tells of single cells beyond their verdicts: what a failure left behind, known failures, margins."""
+"""What the page shows of single cells beyond their verdicts: what a failure left behind, known failures, margins."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def script_of(row: CellRow) -> Script | None:
 
 
 def failure_sections(view: ReportView) -> list[FailureSection]:
-    """The failures of a report, told together where clause, verdict and phase are the same."""
+    """The failures of a report, together where clause, verdict and phase are the same."""
     sections, count = [], 0
     for group in view.failures:
         failures = []

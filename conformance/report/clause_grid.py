@@ -78,7 +78,7 @@ class Grid:
 
 
 def grid_of(report: Report, anchors: Mapping[str, str]) -> Grid:
-    """The grid of a report. ``anchors`` maps the ids of failed cells to where the page tells about them.
+    """The grid of a report. ``anchors`` maps the ids of failed cells to their places in the page.
 
     Operators are no cases: their hundreds of columns would have one square each.
     """

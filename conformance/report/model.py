@@ -121,7 +121,7 @@ class Features(ClosedPart, frozen=True, kw_only=True):
 
 
 class Backend(Part, frozen=True, kw_only=True):
-    """A backend, as far as a report tells of it."""
+    """A backend, as far as a report describes it."""
 
     name: Annotated[str, Meta(description="the name by which PyTorch knows it")]
     toolchain: Annotated[str, Meta(description="the PyTorch stack that it plugs into")]

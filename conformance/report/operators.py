@@ -10,7 +10,7 @@ from conformance.operators import DTYPES
 from conformance.operators.table import Outcome
 from conformance.report.row_model import OperatorRow, OperatorTable
 
-#: Rows that a summary tells one by one, those outcomes only.
+#: A summary names the operators that came to one of these.
 GRAVE = (Outcome.CRASHED, Outcome.TIMEOUT, Outcome.WRONG, Outcome.FAILED)
 _WORDS = {Outcome.NOT_APPLICABLE: "n/a"}
 _STATISTICS = ("max_abs", "max_rel", "ulp", "sqnr_db", "delegated")

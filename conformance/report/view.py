@@ -220,7 +220,7 @@ def clauses_of(report: Report) -> dict[str, ClauseRow]:
 
 
 def failure_groups(report: Report, rows: Iterable[CellRow], *, every: bool = False) -> tuple[FailureGroup, ...]:
-    """Failures of one clause with the same verdict and phase are told once; each by itself if ``every``."""
+    """Failures of one clause with the same verdict and phase are one group; each is its own if ``every``."""
     clauses = clauses_of(report)
     groups: dict[tuple[object, ...], list[CellRow]] = {}
     for row in rows:

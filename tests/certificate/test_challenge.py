@@ -15,6 +15,8 @@ from conformance.certificate import challenge as challenges
 from conformance.devices import Limits, ZygotePool
 from conformance.discovery.describing import Description
 from conformance.discovery.selecting import select
+from conformance.report._parts import read_part
+from conformance.report.model import Backend
 
 
 def described_as_installed(name: str) -> Description:
@@ -89,7 +91,7 @@ def test_a_challenge_finds_a_backend_that_the_run_called_otherwise(
 
 def staged(monkeypatch: pytest.MonkeyPatch, rerun: dict[str, Any] | None, output: str = "") -> None:
     """The backend is here, and a new run of it comes to this report, or to none."""
-    installed = made_report()["backend"]
+    installed = read_part(Backend, made_report()["backend"])
 
     def run(certificate: Any, library: Any, workers: int, seed: int, folder: Path) -> str:
         if rerun is not None:

@@ -45,7 +45,7 @@ class Ending:
 
     @classmethod
     def of(cls, row: CellRow) -> Ending:
-        """The ending that a row of a report tells."""
+        """How the cell of a row ended."""
         return cls(row.verdict, row.phase, row.message)
 
 

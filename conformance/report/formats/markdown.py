@@ -86,7 +86,7 @@ def _failures(view: ReportView) -> Iterable[str]:
 
 
 def _columns(cells: Sequence[CellRow]) -> list[str]:
-    """What is shown of cells that are told together."""
+    """The columns that cells share which are shown as one row."""
     first = cells[0]
     return [first.clause, first.verdict.value, first.phase, str(len(cells)), place_of(first)]
 

@@ -27,11 +27,11 @@ from conformance.report.view import (
 _FORMAT = "simple"
 #: Columns of the behaviour tables are not made narrower than this.
 _NARROWEST = 14
-#: Failures of one clause with the same verdict and phase are told once, with this many of their cells by name.
+#: Failures of one clause with the same verdict and phase are shown once, with this many of their cells by name.
 _CELLS_SHOWN = 3
 #: So many sentences on what is missing are shown.
 _SENTENCES_SHOWN = 12
-#: So many operators that are not right are told, unless every one is asked for.
+#: So many operators that are not right are shown, unless every one is asked for.
 _OPERATORS_SHOWN = 10
 
 
