@@ -21,8 +21,6 @@ OPENVINO = ("openvino", "openvino_aot_autograd")
 OPENVINO_NEEDS = ("openvino", "torch_conformance_openvino")
 HAS_OPENVINO = all(importlib.util.find_spec(module) is not None for module in OPENVINO_NEEDS)
 BACKENDS = (*DELEGATES, *COMPILERS, *(OPENVINO if HAS_OPENVINO else ()))
-#: Not cells.jsonl, which is the same again, nor ctrf-report.json: `conformance show --format ctrf` makes it.
-KEPT = ("report.json", "report.html", "report.md", "badge.svg", "badge.json")
 #: Exit codes of a run that came to its end: the level was reached, or it was not.
 ENDED = (0, 1)
 
@@ -50,8 +48,8 @@ def regenerate(name: str) -> bool:
             return False
         folder = HERE / name
         folder.mkdir(exist_ok=True)
-        for file in KEPT:
-            shutil.copyfile(written / file, folder / file)
+        # The pages and all else are made of it: `conformance scoreboard reports --pages -o build/reports/index.html`.
+        shutil.copyfile(written / "report.json", folder / "report.json")
     return True
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from pathlib import Path
 
 from conformance.cli._common import Commands, refuse
-from conformance.report import ReportError, printable, write_atomically
+from conformance.report import ReportError, printable, read_report, write_atomically
+from conformance.report.formats import formats
 
 
 def add(commands: Commands) -> None:
@@ -20,6 +22,11 @@ def add(commands: Commands) -> None:
         metavar="FILE",
         help="the page; the Markdown is beside it (default: DIR/index.html)",
     )
+    scoreboard.add_argument(
+        "--pages",
+        action="store_true",
+        help="also write each report in every format, into a folder of its own beside the page",
+    )
     scoreboard.set_defaults(run=_scoreboard)
 
 
@@ -30,6 +37,8 @@ def _scoreboard(options: argparse.Namespace) -> int:
     if page.suffix == ".md":
         return refuse(f"{page} would be the Markdown and the page at once: name the page, such as {page.stem}.html")
     try:
+        if options.pages:
+            _write_pages(options.folder, page.parent)
         scoreboard = scoreboard_of(options.folder.resolve(), page.parent.resolve())
         write_atomically(page, scoreboard_html(scoreboard))
         write_atomically(page.with_suffix(".md"), scoreboard_markdown(scoreboard))
@@ -41,3 +50,14 @@ def _scoreboard(options: argparse.Namespace) -> int:
         print(printable(f"{each.folder}: {each.problem or f'{each.level}, {each.all} passed'}"))
     print(f"scoreboard: {page}")
     return 1 if any(each.problem for each in scoreboard.entries) else 0
+
+
+def _write_pages(folder: Path, beside: Path) -> None:
+    """Write every report that can be read in every format; the scoreboard says what is wrong with the others."""
+    for path in sorted(folder.glob("*/report.json")):
+        with contextlib.suppress(ReportError):
+            report = read_report(path)
+            place = beside / path.parent.name
+            place.mkdir(parents=True, exist_ok=True)
+            for each in formats().values():
+                write_atomically(place / each.file, each.render(report))

@@ -95,6 +95,8 @@ class Scoreboard:
 def scoreboard_of(folder: Path, beside: Path) -> Scoreboard:
     """The scoreboard of every ``folder/*/report.json``, with links from ``beside``, where it is to be written.
 
+    A backend is linked to its page, below ``beside`` or beside its report, or else to the report itself.
+
     A report that cannot be read is an entry with its error. Raises ReportError where there is no report at all.
     """
     try:
@@ -115,8 +117,9 @@ def _place(entry: Entry) -> tuple[bool, str, int, int, str]:
 
 def _entry(path: Path, beside: Path) -> Entry:
     folder = path.parent.name
-    page = path.parent / _PAGE
-    address = urllib.parse.quote(os.path.relpath(page, beside)) if page.is_file() else ""
+    pages = (beside / folder / _PAGE, path.parent / _PAGE)
+    shown = next((page for page in pages if page.is_file()), path)
+    address = urllib.parse.quote(os.path.relpath(shown, beside))
     try:
         report = read_part(Report, read_report(path))
     except ReportError as error:

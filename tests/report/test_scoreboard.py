@@ -17,6 +17,7 @@ from conformance._util.privacy import without_paths
 from conformance.api.verdicts import Verdict
 from conformance.cli import main
 from conformance.report import read_report
+from conformance.report.formats import formats
 
 REPORTS = REPOSITORY / "reports"
 _LARGEST = 2**20
@@ -94,12 +95,22 @@ def test_two_reports_of_one_backend_are_told_apart_by_their_folders(tmp_path: Pa
 def test_pages_that_are_there_are_linked_from_wherever_the_scoreboard_lies(folder: Path) -> None:
     main(["scoreboard", str(folder)])
     assert set(re.findall(r'href="([^#"]+)"', (folder / "index.html").read_text())) == {
-        *("best/report.html", "worse/report.html"),
+        *("best/report.html", "better/report.json", "worse/report.html", "cut%20off/report.json"),
     }
     (folder / "site").mkdir()
     main(["scoreboard", str(folder), "-o", str(folder / "site" / "all.html")])
     assert 'href="../best/report.html"' in (folder / "site" / "all.html").read_text()
     assert (folder / "site" / "all.md").is_file()
+
+
+def test_pages_are_built_beside_the_scoreboard(folder: Path) -> None:
+    before = sorted(folder.rglob("*"))
+    built = folder.parent / "built" / "index.html"
+    built.parent.mkdir()
+    assert main(["scoreboard", str(folder), "--pages", "-o", str(built)]) == 1  # for the report that is cut off
+    assert 'href="better/report.html"' in built.read_text()
+    assert {path.name for path in (built.parent / "better").iterdir()} == {each.file for each in formats().values()}
+    assert sorted(folder.rglob("*")) == before
 
 
 def test_a_folder_without_reports_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -143,6 +154,6 @@ def test_every_backend_of_the_repository_has_its_report() -> None:
     names = {"backend_with_compiler_demo", "python_control", "reference", "test_backend", "test_backend_unavailable"}
     assert {path.parent.name for path in REPORTS.glob("*/report.json")} >= names
     assert {path.name for path in (REPORTS / "reference").iterdir()} == {
-        *("report.json", "report.html", "report.md", "badge.svg", "badge.json"),
+        "report.json",
     }
     assert not list(REPORTS.rglob("cells.jsonl"))
