@@ -28,8 +28,8 @@ from conformance.devices import Limits, ZygotePool
 from conformance.discovery.describing import Description
 from conformance.discovery.selecting import select
 from conformance.report import read_report
-from conformance.report._parts import read_part
 from conformance.report.compare.changes import changes
+from conformance.report.parts import read_part
 from conformance.report.row_model import CellRow
 from conformance.standalone.packs._write import has_target
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from conformance.api.features import Features as Features
     from conformance.hookspecs import hookimpl as hookimpl
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _EXPORTS = {
     "Backend": "conformance.api.backend",

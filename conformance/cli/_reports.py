@@ -61,9 +61,9 @@ def _show(options: argparse.Namespace) -> int:
 def _operators(options: argparse.Namespace) -> int:
     import msgspec
 
-    from conformance.report._parts import read_part
     from conformance.report.compare.text import TerminalLayout
     from conformance.report.operators import groups, headline, lines
+    from conformance.report.parts import read_part
     from conformance.report.row_model import OperatorTable
 
     try:

@@ -20,7 +20,6 @@ from conformance.discovery.describing import Description
 from conformance.operators.table import table_of
 from conformance.report._certification import certification
 from conformance.report._json import ReportError
-from conformance.report._parts import as_json, read_part, replaced
 from conformance.report.model import (
     FORMAT,
     Backend,
@@ -36,6 +35,7 @@ from conformance.report.model import (
     Summary,
     Target,
 )
+from conformance.report.parts import as_json, read_part, replaced
 from conformance.report.row_model import CellRow, ClauseRow, HostBehaviour, OperatorTable, TargetBehaviour
 from conformance.run.plan import Cell, digest_of_ids
 

@@ -16,8 +16,8 @@ import msgspec
 
 from conformance._util.files import write_atomically
 from conformance.report._json import ReportError, parse, read_bytes
-from conformance.report._parts import read_part
 from conformance.report.model import FORMAT, Report
+from conformance.report.parts import read_part
 
 
 @functools.cache

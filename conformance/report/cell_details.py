@@ -11,8 +11,8 @@ import urllib.parse
 from typing import Any
 
 from conformance.api.verdicts import Verdict
-from conformance.report._parts import as_json
 from conformance.report.model import Report
+from conformance.report.parts import as_json
 from conformance.report.row_model import Attempt, CellRow, ClauseRow
 from conformance.report.view import ReportView, expectation_texts, place_of, steps_text
 

@@ -11,11 +11,11 @@ from conformance.api.verdicts import Verdict
 from conformance.contract import Level
 from conformance.report._build import assemble
 from conformance.report._json import ReportError
-from conformance.report._parts import as_json, read_part
 from conformance.report._store import rows_by_id
 from conformance.report.compare.changes import circumstances
 from conformance.report.model import Report
 from conformance.report.operators import joined
+from conformance.report.parts import as_json, read_part
 from conformance.report.row_model import OperatorTable
 
 #: What may differ between the machines of one run.

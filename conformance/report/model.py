@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from conformance.api.verdicts import Verdict
 from conformance.contract import Level
-from conformance.report._parts import ClosedPart, Part
+from conformance.report.parts import ClosedPart, Part
 from conformance.report.row_model import (
     Amount,
     CellRow,

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from conformance.operators.table import Outcome
-from conformance.report._parts import as_json
 from conformance.report.cell_details import number, plain
+from conformance.report.parts import as_json
 from conformance.report.row_model import OperatorRow, OperatorTable
 
 #: The mark of an outcome in the table, and the class that colours it.

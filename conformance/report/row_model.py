@@ -13,7 +13,7 @@ from conformance.api.availability import Availability
 from conformance.api.verdicts import Verdict
 from conformance.contract import Level
 from conformance.operators.table import Outcome
-from conformance.report._parts import ClosedPart, Part
+from conformance.report.parts import ClosedPart, Part
 
 Number = int | float
 #: Zero or more.

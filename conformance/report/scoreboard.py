@@ -13,11 +13,11 @@ from conformance.api.verdicts import Verdict
 from conformance.contract import Level
 from conformance.report._escape import escape_markdown
 from conformance.report._json import ReportError
-from conformance.report._parts import read_part
 from conformance.report._store import read_report
 from conformance.report.formats import formats
 from conformance.report.formats.markdown import markdown_table
 from conformance.report.model import Report
+from conformance.report.parts import read_part
 from conformance.report.templating import render
 from conformance.report.view import incomplete_line
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from conformance.api.verdicts import Verdict
 from conformance.report import operators
-from conformance.report._parts import as_json, read_part
 from conformance.report.model import Report
+from conformance.report.parts import as_json, read_part
 from conformance.report.row_model import CellRow, ClauseRow, Expectation, HostBehaviour, Steps
 
 #: The verdicts as headers of narrow columns.

@@ -65,7 +65,7 @@ class Toolchain:
 
     #: The name in reports, in ``--backend=NAME:...``, and of ``Backend.toolchain``.
     name: ClassVar[str]
-    #: What its backends are, for lists and help texts: "backends of torch.compile".
+    #: What its backends are, for lists and help texts: "torch.compile backends".
     summary: ClassVar[str]
     #: How its modules can run, as cells name it; the first is what a clause means that says nothing.
     runtimes: ClassVar[tuple[str, ...]]

@@ -15,8 +15,8 @@ from conformance.certificate import challenge as challenges
 from conformance.devices import Limits, ZygotePool
 from conformance.discovery.describing import Description
 from conformance.discovery.selecting import select
-from conformance.report._parts import read_part
 from conformance.report.model import Backend
+from conformance.report.parts import read_part
 
 
 def described_as_installed(name: str) -> Description:

@@ -19,12 +19,12 @@ from conformance.api.verdicts import Verdict
 from conformance.operators.table import Outcome, Tried, row_of, table_of
 from conformance.report import read_report
 from conformance.report._escape import escape_markdown
-from conformance.report._parts import read_part, replaced
 from conformance.report.cell_details import script_of
 from conformance.report.formats.html import html
 from conformance.report.formats.markdown import markdown
 from conformance.report.formats.terminal import summary_text
 from conformance.report.operator_grid import operator_grid_of
+from conformance.report.parts import read_part, replaced
 from conformance.report.row_model import CellRow, OperatorTable, Reproducer
 
 VOID = {"meta", "input", "br", "hr", "img", "link", "base", "area", "col", "embed", "source", "track", "wbr"}

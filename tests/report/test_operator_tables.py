@@ -11,8 +11,8 @@ from support.small_reports import cell, report_of
 from conformance.cli import main
 from conformance.operators.table import Outcome, Tried, row_of, table_of
 from conformance.report import assemble, read_report, write_report
-from conformance.report._parts import read_part
 from conformance.report.operators import changes
+from conformance.report.parts import read_part
 from conformance.report.row_model import OperatorTable
 
 

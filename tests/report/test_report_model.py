@@ -13,8 +13,8 @@ from support.made_reports import made_report, put
 from support.places import REPOSITORY
 
 from conformance.report import ReportError, read_report
-from conformance.report._parts import as_json, read_part, replaced
 from conformance.report.model import Report
+from conformance.report.parts import as_json, read_part, replaced
 from conformance.report.schema import SCHEMA_FILE, generated_schema, write_schema
 
 SHIPPED = sorted((REPOSITORY / "reports").glob("*/report.json"))

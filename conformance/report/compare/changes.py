@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from conformance.api.fingerprint import normalised
 from conformance.api.verdicts import Verdict
-from conformance.report._parts import as_json
 from conformance.report.model import Report
+from conformance.report.parts import as_json
 from conformance.report.row_model import CellRow
 from conformance.report.view import is_about_an_operator
 

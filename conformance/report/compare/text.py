@@ -14,7 +14,6 @@ from tabulate import tabulate
 
 from conformance.report import operators
 from conformance.report._escape import escape_markdown, printable
-from conformance.report._parts import read_part
 from conformance.report._store import rows_by_id
 from conformance.report.compare.changes import (
     Behaviour,
@@ -28,6 +27,7 @@ from conformance.report.compare.changes import (
     shortfalls,
 )
 from conformance.report.model import Report
+from conformance.report.parts import read_part
 
 #: A column is not made narrower than this.
 _NARROWEST = 8

@@ -12,9 +12,9 @@ from typing import Any
 
 from conformance.api.verdicts import Verdict
 from conformance.report._escape import legible
-from conformance.report._parts import as_json, read_part
 from conformance.report.cell_details import number, plain, script_of
 from conformance.report.model import Report
+from conformance.report.parts import as_json, read_part
 from conformance.report.row_model import Attempt, CellRow
 
 SPEC_VERSION = "0.0.0"

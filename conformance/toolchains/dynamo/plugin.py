@@ -24,7 +24,7 @@ class Dynamo(Toolchain):
     """Backends of ``torch.compile``: lowered when Dynamo compiles a frame, guarded by what was assumed then."""
 
     name = "dynamo"
-    summary = "backends of torch.compile"
+    summary = "torch.compile backends"
     runtimes = ("compile",)
     backend_class = DynamoBackend
 

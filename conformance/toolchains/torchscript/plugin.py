@@ -21,7 +21,7 @@ class TorchScript(Toolchain):
     """``torch._C._jit_to_backend``, ``torch.jit.save`` and the lite interpreter."""
 
     name = "torchscript"
-    summary = "delegates of TorchScript (to_backend)"
+    summary = "TorchScript delegates (to_backend)"
     runtimes = ("full", "lite")
     backend_class = TorchScriptBackend
     is_default = True

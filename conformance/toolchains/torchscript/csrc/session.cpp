@@ -10,6 +10,9 @@
 #include <torch/csrc/jit/backends/backend_detail.h>
 
 #include <dlfcn.h>
+#ifdef __linux__
+#include <malloc.h>
+#endif
 #include <unistd.h>
 
 #include <algorithm>
