@@ -114,8 +114,6 @@ def test_inference_is_judged_natively(project: Project, target: str) -> None:
 class Picky(torch.nn.Module):
     """Takes what is greater than zero, and gives what requires grad if that does."""
 
-    factor: torch.Tensor
-
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("factor", torch.ones(2))
@@ -123,7 +121,7 @@ class Picky(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if bool((x <= 0).any()):
             raise ValueError("expected what is greater than zero")
-        return x * self.factor
+        return x * self.factor  # type: ignore[operator, return-value, no-any-return, unused-ignore]
 
 
 @pytest.fixture(scope="module")
