@@ -20,14 +20,13 @@ from collections.abc import Callable
 from conformance.compare.comparison import assert_close
 from conformance.compare.values import decode, encode
 from conformance.contract import shipped_clauses, suite_function
-from conformance.devices import Limits, ZygotePool
+from conformance.devices import Limits, Session, ZygotePool
 from conformance.discovery.describing import Description
 from conformance.discovery.selecting import select
 from conformance.run.cell_context import CellContext
 from conformance.run.plan import Cell, cells_of
 from conformance.run.run_context import RunContext
-from conformance.toolchains import Session
-from conformance.toolchains.torchscript import open_session
+from conformance.toolchains.torchscript.verbs import open_session
 
 CASE = "linear"
 #: Devices of a cell → the clause that stands for such cells.
@@ -42,11 +41,11 @@ def main(name: str = "reference", rounds: str = "60") -> None:
         (candidate,) = select([name], None, pool)
         assert candidate.description is not None, candidate.problem
         description = candidate.description
-        workshop = RunContext(pool, 0, {description.source.name: description})
+        run = RunContext(pool, 0, {description.source.name: description})
         session = open_session(dataclasses.asdict(description.source))
         session.call("register", {})
         print(f"the case {CASE} on {name}, medians of {rounds} rounds in one run")
-        costs = {devices: _measure(devices, int(rounds), workshop, description, session) for devices in CLAUSES}
+        costs = {devices: _measure(devices, int(rounds), run, description, session) for devices in CLAUSES}
     finally:
         pool.close()
     cells = [cell for clause in shipped_clauses() for cell in cells_of(clause, description) if cell.decided is None]
@@ -55,13 +54,13 @@ def main(name: str = "reference", rounds: str = "60") -> None:
     print(f"isolation, the mean over {counts[1]} cells with one device and {counts[2]} with two: {mean:.1f} ms a cell")
 
 
-def _measure(devices: int, rounds: int, workshop: RunContext, description: Description, session: Session) -> float:
+def _measure(devices: int, rounds: int, run: RunContext, description: Description, session: Session) -> float:
     (clause,) = (each for each in shipped_clauses() if each.id == CLAUSES[devices])
     (cell,) = (each for each in cells_of(clause, description) if each.case == CASE)
     isolated, bare = [], []
     for _ in range(rounds + _WARM_UP):
-        isolated.append(_seconds(lambda: _run_cell(cell, workshop, description)))
-        bare.append(_seconds(lambda: _run_bare(session, workshop, through_artifact=devices == 2)))
+        isolated.append(_seconds(lambda: _run_cell(cell, run, description)))
+        bare.append(_seconds(lambda: _run_bare(session, run, through_artifact=devices == 2)))
         session.call("release", {})
     in_cell, in_one = (statistics.median(each[_WARM_UP:]) * 1e3 for each in (isolated, bare))
     print(
@@ -77,20 +76,20 @@ def _seconds(work: Callable[[], None]) -> float:
     return time.perf_counter() - began
 
 
-def _run_cell(cell: Cell, workshop: RunContext, description: Description) -> None:
+def _run_cell(cell: Cell, run: RunContext, description: Description) -> None:
     function, names = suite_function(cell.clause)
-    bench = CellContext(workshop, cell, description)
-    outcome = bench.attempt(function, {name: bench.part(name) for name in names})
+    context = CellContext(run, cell, description)
+    outcome = context.attempt(function, {name: context.part(name) for name in names})
     assert outcome.verdict.value == "PASS", outcome
 
 
-def _run_bare(session: Session, workshop: RunContext, through_artifact: bool) -> None:
-    scripted = session.call("script", {"case": CASE, "seed": workshop.seed})
+def _run_bare(session: Session, run: RunContext, through_artifact: bool) -> None:
+    scripted = session.call("script", {"case": CASE, "seed": run.seed})
     module = session.call("lower", {"module": scripted})
     if through_artifact:
         artifact = session.call("save", {"module": module, "runtime": "full"})
         module, _ = session.call("load", {"artifact": artifact, "runtime": "full"})
-    calls = workshop.calls(CASE)
+    calls = run.calls(CASE, "torchscript")
     for each in (*calls, *calls):
         arguments = {"module": module, "method": each.method, "inputs": encode(each.inputs)}
         assert_close(decode(session.call("run", arguments)[0]), each.expected, CASE)

@@ -20,7 +20,6 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from conformance import selftest
 from conformance._util.quiet import ignore_missing_numpy
 from conformance.contract import shipped_clauses, suite_function
 from conformance.devices import ZygotePool
@@ -30,18 +29,20 @@ from conformance.report import ReproducerFolder
 from conformance.run.cell_context import CellContext
 from conformance.run.plan import cells_of
 from conformance.run.run_context import RunContext
+from conformance.run.running import run_cell
+from conformance.selftest.trials import LIMITS
 from conformance.standalone.reproducers import ReproducerWriter
 
 
 def try_saboteur(saboteur: KnownSaboteur, folder: Path, library: str, every: bool) -> list[dict[str, Any]]:
     """What the scripts of one saboteur end with."""
     ignore_missing_numpy()
-    workshop = RunContext(ZygotePool(selftest.LIMITS), 0, {})
+    shared = RunContext(ZygotePool(LIMITS), 0, {})
     try:
-        candidate = examine(saboteur.source, workshop.pool, prepare=True)
+        candidate = examine(saboteur.source, shared.pool, prepare=True)
         assert candidate.description is not None, candidate.problem
-        workshop.descriptions[saboteur.source.name] = candidate.description
-        writer = ReproducerWriter(workshop, 1)
+        shared.descriptions[saboteur.source.name] = candidate.description
+        writer = ReproducerWriter(shared, 1)
         reproducers = ReproducerFolder(folder / saboteur.source.name, 1)
         reproducers.clear()
         found = []
@@ -50,8 +51,8 @@ def try_saboteur(saboteur: KnownSaboteur, folder: Path, library: str, every: boo
                 continue
             function, names = suite_function(clause)
             for cell in cells_of(clause, candidate.description):
-                bench = CellContext(workshop, cell, candidate.description)
-                result = workshop.run(bench, function, lambda bench: {name: bench.part(name) for name in names})  # noqa: B023
+                context = CellContext(shared, cell, candidate.description)
+                result = run_cell(shared, context, function, lambda each: {name: each.part(name) for name in names})  # noqa: B023
                 if result.failure_record is None:
                     continue
                 message = writer.write(result, function, names)
@@ -70,7 +71,7 @@ def try_saboteur(saboteur: KnownSaboteur, folder: Path, library: str, every: boo
                     found.append(entry | {"script": str(path)} | run(path, stand_in(saboteur, library)))
                 break
     finally:
-        workshop.pool.close()
+        shared.pool.close()
     return found
 
 
@@ -111,7 +112,7 @@ def main() -> None:
     parser.add_argument("--toolchain", default="", help="only the saboteurs of this one")
     options = parser.parse_intermixed_args()
     ignore_missing_numpy()
-    pool = ZygotePool(selftest.LIMITS)
+    pool = ZygotePool(LIMITS)
     (reference,) = select(["reference"], None, pool)
     assert reference.description is not None
     library = str(reference.description.prepared["REFERENCE_BACKEND_LIBRARY"]) if options.stand_in else ""

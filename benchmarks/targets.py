@@ -23,7 +23,7 @@ from typing import Any
 from tabulate import tabulate
 
 from conformance.api.verdicts import Verdict
-from conformance.contract import Clause, shipped_clauses, suites_path
+from conformance.contract import Clause, shipped_clauses
 from conformance.devices import Limits, ZygotePool
 from conformance.discovery.describing import Description
 from conformance.discovery.selecting import select
@@ -32,6 +32,7 @@ from conformance.report.compare.changes import changes
 from conformance.report.parts import read_part
 from conformance.report.row_model import CellRow
 from conformance.standalone.packs._write import has_target
+from conformance.toolchains import toolchain_named
 
 KINDS = ("local", "native", "pack")
 
@@ -63,7 +64,9 @@ def _report(kind: str, clauses: list[Clause], options: argparse.Namespace) -> Ma
     if not report.exists() and kind == "pack":
         _pack(folder, report, clauses, options)
     elif not report.exists():
-        tests = [f"{suites_path() / f'test_{each.suite}.py'}::{each.function}" for each in clauses]
+        tests = [
+            f"{toolchain_named(each.toolchain).suites / f'test_{each.suite}.py'}::{each.function}" for each in clauses
+        ]
         arguments = (f"--backend={options.backend}", f"--conformance-target={kind}", f"--conformance-report={folder}")
         _run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments, *tests)
     return read_report(report)
