@@ -59,6 +59,11 @@ class _Persistent:
 _WHOLE = {"ByteStorage": 1, "ShortStorage": 2, "IntStorage": 4, "LongStorage": 8}
 
 
+#: How many bytes of a tensor are drawn for the one that is changed: the first that is not zero. Archives are filled up
+#: with zeros, in which no change could be seen.
+_DRAWN = 8
+
+
 def damaged_programs(artifact: bytes, seed: int, count: int) -> list[tuple[str, bytes]]:
     """``count`` artifacts with one place of the processed module damaged, and what was done. Empty if it has no place.
 
@@ -77,8 +82,9 @@ def damaged_programs(artifact: bytes, seed: int, count: int) -> list[tuple[str, 
         path = randomness.choice(places)
         slot = _at(_Slot(state, 1), path)
         if _is_tensor(slot.get()):
-            record, at = _byte_of(slot.get(), randomness)
-            record = f"{name.removesuffix('data.pkl')}data/{record}"
+            folder = f"{name.removesuffix('data.pkl')}data"
+            drawn = [_byte_of(slot.get(), randomness, folder) for _ in range(_DRAWN)]
+            record, at = next((each for each in drawn if contents[each[0]][each[1]]), drawn[0])
             changed = bytearray(contents[record])
             changed[at] ^= randomness.randrange(1, 256)
             what, replacing = f"byte {at} of {len(changed)} became {changed[at]}", _replacing(record, bytes(changed))
@@ -190,12 +196,12 @@ def _holds_whole_numbers(value: _Reduced) -> bool:
     return _is_tensor(value) and value.arguments[0].id[1].name in _WHOLE and math.prod(value.arguments[2]) > 0
 
 
-def _byte_of(tensor: _Reduced, randomness: random.Random) -> tuple[str, int]:
-    """One byte of a tensor's elements: the key of the storage's record, and where it stands there."""
+def _byte_of(tensor: _Reduced, randomness: random.Random, folder: str) -> tuple[str, int]:
+    """One byte of a tensor's elements: the record of its storage, and where it stands there."""
     storage, offset, sizes, strides = tensor.arguments[:4]
     _, kind, key, *_ = storage.id
     element = offset + sum(randomness.randrange(size) * stride for size, stride in zip(sizes, strides, strict=True))
-    return str(key), element * _WHOLE[kind.name] + randomness.randrange(_WHOLE[kind.name])
+    return f"{folder}/{key}", element * _WHOLE[kind.name] + randomness.randrange(_WHOLE[kind.name])
 
 
 def _damaged(value: Any, randomness: random.Random) -> tuple[str, Any]:
