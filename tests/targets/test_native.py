@@ -1,3 +1,5 @@
+# mypy: disable-error-code="operator, no-any-return"
+# (TorchScript reads the comments of the model below as type comments.)
 """Targets without Python: their verdicts are those of local ones, they are watched, and they say what they lack."""
 
 from __future__ import annotations
@@ -121,7 +123,7 @@ class Picky(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if bool((x <= 0).any()):
             raise ValueError("expected what is greater than zero")
-        return x * self.factor  # type: ignore[operator, return-value, no-any-return, unused-ignore]
+        return x * self.factor
 
 
 @pytest.fixture(scope="module")
