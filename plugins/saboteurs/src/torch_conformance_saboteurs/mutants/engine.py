@@ -195,7 +195,9 @@ class Mutant:
         instead: Tensor = effects.exchanged(tensor, new)
         return instead
 
-    def operator(self, lowered: Lowered, function: Any, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
+    def operator(
+        self, lowered: Lowered, holds: bool, function: Any, arguments: Sequence[Any], keywords: dict[str, Any]
+    ) -> Any:
         """What an operator gives."""
         kernel = function._schema.name.partition("::")[2]
         tensors = list(plain_tensors([list(arguments), keywords]))
