@@ -11,11 +11,12 @@ from conformance.api.clause import SpeaksOf
 from conformance.api.verdicts import Verdict
 from conformance.contract import CONTRACT_VERSION, Clause, Level, contract_digest, shipped_clauses
 from conformance.discovery.describing import Description
+from conformance.generate.budget import Budget
 from conformance.report._build import assemble
 from conformance.report._certification import certification
 from conformance.report._json import ReportError
 from conformance.report._store import rows_by_id
-from conformance.report.model import Backend, Report
+from conformance.report.model import Backend, Report, Run
 from conformance.report.row_model import ClauseRow
 from conformance.run.plan import Cell, cells_of
 from conformance.toolchains import Source
@@ -83,7 +84,9 @@ def _faults_of_the_plan(report: Report) -> list[str]:
     # Which operators are tried is for the run to say: what they came to is reported, and never graded.
     about = {each.id for each in shipped_clauses() if each.speaks_of is SpeaksOf.OPERATORS}
     operators = list(dict.fromkeys(row.case for row in report.cells if row.clause in about))
-    cells = {each.id: cells_of(each, description, operators) for each in shipped_clauses()}
+    cells = {
+        each.id: cells_of(each, description, operators, generated=_generated(report.run)) for each in shipped_clauses()
+    }
     owed = {each.id: each for each in shipped_clauses() if cells[each.id]}
     if not owed:
         return [f"the contract has no clause for the toolchain {description.toolchain!r:.100}"]
@@ -114,6 +117,11 @@ def _faults_of_the_plan(report: Report) -> list[str]:
             "have a verdict that what the backend declares rules out",
         ),
     ]
+
+
+def _generated(run: Run) -> bool:
+    """Whether a run tried its generated cells."""
+    return run.generated != str(Budget(0))
 
 
 def _states(clause: Clause, row: ClauseRow) -> bool:

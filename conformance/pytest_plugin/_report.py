@@ -122,7 +122,8 @@ class Reporter:
     def _plan(self, clauses: Iterable[Clause]) -> None:
         for clause in clauses:
             for name, description in self._descriptions.items():
-                self._planned[name].update((cell.key, cell) for cell in cells_of(clause, description, self._operators))
+                cells = cells_of(clause, description, self._operators, generated=not self._run.generated.is_nothing)
+                self._planned[name].update((cell.key, cell) for cell in cells)
 
     # What came back.
 

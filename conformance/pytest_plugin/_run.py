@@ -64,7 +64,8 @@ class Runner:
 
     def _cells(self, clause: Clause) -> list[Cell]:
         descriptions = self._run.descriptions.values()
-        return [cell for each in descriptions for cell in cells_of(clause, each, self._operators)]
+        generated = not (self._run.generated and self._run.generated.is_nothing)
+        return [cell for each in descriptions for cell in cells_of(clause, each, self._operators, generated=generated)]
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """One item for each cell of a clause and each backend."""
@@ -91,6 +92,10 @@ class Runner:
                 item.stash[CELL] = cell
                 item.add_marker(pytest.mark.clause(cell.clause.id))
                 item.add_marker(cell.clause.level.value)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Share the budget between the generated cells that were selected: each process comes to the same ones."""
+        self._run.share_budget(item.stash[CELL] for item in session.items if CELL in item.stash)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:

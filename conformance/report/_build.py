@@ -17,6 +17,7 @@ from conformance.api.verdicts import Verdict
 from conformance.contract import CONTRACT_VERSION, Clause, Level, contract_digest
 from conformance.contract.score import remembered_score
 from conformance.discovery.describing import Description
+from conformance.generate.budget import Budget
 from conformance.operators.table import table_of
 from conformance.report._certification import certification
 from conformance.report._json import ReportError
@@ -48,6 +49,8 @@ class RunFacts:
     started: str
     seconds: float
     seed: int
+    #: What generated cells might try.
+    generated: Budget
     argv: tuple[str, ...]
     level: Level | None
     #: Where artifacts were loaded and run: ``spec`` is what --conformance-target said.
@@ -88,6 +91,7 @@ def build_report(
             started=run.started,
             seconds=round(run.seconds, 3),
             seed=run.seed,
+            generated=str(run.generated),
             argv=list(run.argv),
             complete=True,
         ),

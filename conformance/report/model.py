@@ -51,7 +51,18 @@ class Run(Part, frozen=True, kw_only=True):
     id: Annotated[str, Meta(description="a UUID, new for each run")]
     started: Annotated[str, Meta(description="ISO 8601, UTC")]
     seconds: Annotated[Amount, Meta(description="how long it took, by the wall clock")]
-    seed: Annotated[int, Meta(description="the seed of weights and inputs")]
+    seed: Annotated[int, Meta(description="the seed of weights, of inputs, and of what is generated")]
+    generated: (
+        Annotated[
+            str,
+            Meta(
+                description="what generated cells might try: a number of programs for each, a time in seconds such as "
+                "30s for all of them together, or 0 for nothing; a run without it had none",
+                pattern=r"^([0-9]{1,9}|[0-9]{1,8}([.][0-9]{1,17})?s)$",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     argv: Annotated[list[str], Meta(description="the options of the run, without paths")]
     shards: (
         Annotated[list[Shard], Meta(description="of a merged report: the runs that it was joined from")] | UnsetType

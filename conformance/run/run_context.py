@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from conformance.api.availability import Availability
 from conformance.api.case import Call
+from conformance.api.clause import SpeaksOf
 from conformance.api.errors import GoldensError, HarnessError
 from conformance.api.verdicts import Outcome
+from conformance.contract import installed_clauses
 from conformance.devices import Device, Ledger, Limits, Pool, Transport, ZygotePool
 from conformance.discovery.describing import Description
 from conformance.extensions import resolve
 from conformance.operators import SAMPLES
 from conformance.operators.trial import OperatorTrial
+from conformance.run.plan import Cell, cells_of
 from conformance.targets.native import NativePool
 from conformance.toolchains import case_named, toolchain_named
 from conformance.toolchains.client import PreparedCase
+
+if TYPE_CHECKING:
+    from conformance.generate.budget import Budget
+from conformance.generate.judge import Rules
+from conformance.generate.laboratory import Laboratory
 
 #: However often a backend has hung, a verb of it gets so many seconds.
 LEAST_SECONDS = 2.0
@@ -31,7 +40,8 @@ class RunContext:
     """What the cells of one pytest process share: the pools, the seed, samples and controls that were computed.
 
     ``hosts`` and ``targets`` are where these come from, the pool when None; ``native`` where those without Python do;
-    ``goldens`` a folder of golden sets, ``samples`` how many samples of an operator are tried.
+    ``goldens`` a folder of golden sets, ``samples`` how many samples of an operator are tried;
+    ``generated`` what the generated cells of a backend may try, without which none of them can be.
     """
 
     def __init__(
@@ -45,6 +55,9 @@ class RunContext:
         native: Pool | None = None,
         goldens: Path | None = None,
         samples: int = SAMPLES,
+        generated: Budget | None = None,
+        kept: Path | None = None,
+        first_finding_only: bool = False,
     ) -> None:
         self.pool = pool
         self.hosts = hosts or pool
@@ -52,9 +65,17 @@ class RunContext:
         self.native = native or NativePool(pool)
         self.seed = seed
         self.descriptions = descriptions
+        self.generated = generated
+        #: The folder of what generated cells found before, which they try first; None: nothing is kept.
+        self.kept = kept
+        #: Whether a generated cell ends at its first finding, as it is.
+        self.first_finding_only = first_finding_only
+        #: Backend → how many of its cells share the budget.
+        self._sharing: collections.Counter[str] = collections.Counter()
         self._goldens = goldens
         self._operator_samples = samples
         self._trials: dict[str, OperatorTrial] = {}
+        self._laboratories: dict[str, Laboratory] = {}
         self._timeouts: collections.Counter[str] = collections.Counter()
         self._samples: dict[tuple[str, str, int], tuple[Call, ...]] = {}
         #: What plain PyTorch, or what stands in for a backend, came to: toolchain, cell and stand-in → outcome.
@@ -87,6 +108,20 @@ class RunContext:
             raise HarnessError(str(error)) from error
         return tuple(each for each in sets if each.backend == description.source.name)
 
+    def share_budget(self, cells: Iterable[Cell]) -> None:
+        """Let the budget be shared between those of the cells that are generated and will be tried."""
+        self._sharing.update(cell.backend for cell in cells if cell.theme and cell.decided is None)
+
+    def cells_that_share(self, backend: str) -> int:
+        """How many generated cells of a backend share the budget; at least the one that asks.
+
+        Where nobody said so, as :meth:`share_budget` does, all of its contract.
+        """
+        if backend not in self._sharing:
+            generated = [each for each in installed_clauses() if each.speaks_of is SpeaksOf.GENERATED]
+            self.share_budget(cell for each in generated for cell in cells_of(each, self.descriptions[backend]))
+        return max(1, self._sharing[backend])
+
     def timed_out(self, backend: str) -> None:
         """Something of a backend did not come back."""
         self._timeouts[backend] += 1
@@ -115,8 +150,38 @@ class RunContext:
             )
         return self._trials[backend]
 
+    def laboratory(self, backend: str) -> Laboratory:
+        """Where generated programs are tried on a backend; one for all cells, because its processes serve many."""
+        if backend not in self._laboratories:
+            description = self.descriptions[backend]
+            toolchain = toolchain_named(description.toolchain)
+            traits = toolchain.programs
+            assert traits is not None, "a toolchain with generated clauses says what its models do with programs"
+
+            def opened(role: str, subject: dict[str, Any] | None, environment: dict[str, str | None]) -> Device:
+                return Device(role, lambda: self.pool.fork(toolchain.device(role), subject, environment), Ledger())
+
+            environment = description.environment(Availability.FULL) or {}
+            stand_ins = [dataclasses.asdict(each.source) for each in toolchain.stand_ins]
+            self._laboratories[backend] = Laboratory(
+                lambda: opened("control", None, {}),
+                lambda: opened("host", description.subject(), environment),
+                [functools.partial(opened, "host", subject, {}) for subject in (None, *stand_ins)],
+                rules=Rules(
+                    aliases=traits.keeps_aliases,
+                    writes=traits.keeps_writes,
+                    gradients=traits.keeps_gradients,
+                    tolerances=description.tolerances,
+                ),
+                seconds=lambda: self.limits(backend).seconds,
+                timed_out=lambda: self.timed_out(backend),
+            )
+        return self._laboratories[backend]
+
     def close(self) -> None:
         """End every process."""
+        for laboratory in self._laboratories.values():
+            laboratory.close()
         for trial in self._trials.values():
             trial.close()
         self.pool.close()
