@@ -112,6 +112,11 @@ def _signed_zeros(made: torch.Tensor, limits: Any, generator: torch.Generator) -
     return ends[torch.arange(made.numel()) % len(ends)]
 
 
+def _sorted(made: torch.Tensor, limits: Any, generator: torch.Generator) -> torch.Tensor:
+    values, _ = torch.sort(made)
+    return values
+
+
 #: Values that stand among ordinary ones.
 _SPECIAL: dict[str, Callable[[Any], float]] = {
     "inf": lambda limits: math.inf,
@@ -127,7 +132,7 @@ _KINDS: dict[str, Kind] = {
     "repeated": lambda made, limits, generator: made.sign() + 0.25,
     "positive": lambda made, limits, generator: made.abs() + 0.125,
     "negative": lambda made, limits, generator: -made.abs() - 0.125,
-    "sorted": lambda made, limits, generator: made.sort().values,
+    "sorted": _sorted,
     "large": lambda made, limits, generator: made * min(1e4, limits.max / 64),
     "tiny": lambda made, limits, generator: made * limits.tiny / 8,
     "all_nan": lambda made, limits, generator: torch.full_like(made, math.nan),

@@ -1,15 +1,16 @@
 """What was seen with a backend, held against what plain PyTorch does, and against exact values.
 
-A result may be as wrong as its dtype is. How wrong that is, is measured and not guessed: the same program is computed in
-64 bits, where every result that its own dtype could not hold is now and then moved by a unit in that dtype's last place.
-An element on which these computations do not agree, or of which eager PyTorch says something else than they do, judges
-nobody. The exemptions, and their sources, are :data:`EXEMPTIONS`.
+A result may be as wrong as its dtype is. How wrong that is, is measured and not guessed: the same program is computed
+in 64 bits, where every result that its own dtype could not hold is now and then moved by a unit in that dtype's last
+place. An element on which these computations do not agree, or of which eager PyTorch says something else than they do,
+judges nobody. The exemptions, and their sources, are :data:`EXEMPTIONS`.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -79,6 +80,8 @@ class Rules:
     aliases: bool = True
     writes: bool = True
     gradients: bool = True
+    #: Whether strides are eager's; else a result is contiguous where eager's is.
+    strides: bool = True
     tolerances: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
 
 
@@ -140,19 +143,24 @@ class _Judge:
                 text = self._values(one, other, _at(exact, place), [_at(each, place) for each in noisy])
                 if text:
                     yield Difference(number, "values", f"{name}: {text}")
-        for observable, key in (("strides", "strides"), ("requires_grad", "requires_grad"), ("aliases", "inference")):
-            if key == "requires_grad" and not self._rules.gradients:
-                continue
-            if row[key] != eager[key]:
-                word = (
-                    "strides"
-                    if key == "strides"
-                    else "which results require grad"
-                    if key == "requires_grad"
-                    else ("which results are inference tensors")
-                )
-                yield Difference(number, observable, f"{where}: {word}: expected {eager[key]}, found {row[key]}")
+        yield from self._forms(number, where, row, eager)
         yield from self._aliases(number, where, row, eager)
+
+    def _forms(self, number: int, where: str, row: Mapping[str, Any], eager: Mapping[str, Any]) -> Any:
+        mine, theirs = row["strides"], eager["strides"]
+        if self._rules.strides and mine != theirs:
+            yield Difference(number, "strides", f"{where}: strides: expected {theirs}, found {mine}")
+        lost = [place for place, each in enumerate(row["contiguous"]) if eager["contiguous"][place] and not each]
+        if lost and not self._rules.strides:
+            yield Difference(number, "strides", f"{where}: result {lost[0]} is not contiguous: strides {mine[lost[0]]}")
+        mine, theirs = row["requires_grad"], eager["requires_grad"]
+        if mine != theirs and (self._rules.gradients or any(map(operator.gt, mine, theirs))):
+            text = f"which results require grad: expected {theirs}, found {mine}"
+            yield Difference(number, "requires_grad", f"{where}: {text}")
+        mine, theirs = row["inference"], eager["inference"]
+        if mine != theirs and self._rules.aliases:
+            text = f"which results are inference tensors: expected {theirs}, found {mine}"
+            yield Difference(number, "requires_grad", f"{where}: {text}")
 
     def _aliases(self, number: int, where: str, row: Mapping[str, Any], eager: Mapping[str, Any]) -> Any:
         mine, theirs = _pairs(row["aliases"]), _pairs(eager["aliases"])
@@ -229,7 +237,7 @@ class _Judge:
             yield Difference(
                 number,
                 "memory",
-                f"{row['kept']} tensors of calls are still in memory when all is dropped; {eager['kept']} in plain PyTorch",
+                f"{row['kept']} tensors of calls are in memory when all is dropped; in plain PyTorch {eager['kept']}",
                 "release",
             )
 

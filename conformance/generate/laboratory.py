@@ -129,14 +129,16 @@ class Laboratory:
     def _eager(self, trial: Trial, plain: dict[str, Any], leaks: bool) -> Knowledge:
         """What eager PyTorch does. Raises Discarded where it does not take the trial."""
         rows = decode(self._ask_control("shadow", trial=plain, leaks=leaks))
-        first = next((row for step, row in zip(trial.steps, rows, strict=False) if step.call is not None), {})
+        first: dict[str, Any] = next(
+            (row for step, row in zip(trial.steps, rows, strict=False) if step.call is not None), {}
+        )
         made = [row for step, row in zip(trial.steps, rows, strict=False) if step.action in ("model", "weights")]
         if any("raised" in row for row in (first, *made)):
             raise Discarded("invalid")
         return Knowledge(rows)
 
     def _exact(self, trial: Trial, plain: dict[str, Any], known: Knowledge) -> Knowledge:
-        """What is right in 64 bits too, and how sure that is. Raises Discarded where the program is another one there."""
+        """What is right in 64 bits, and how sure that is. Raises Discarded where the program is another one there."""
         if any("random" in program.marks for program in trial.programs):
             return known
         answers = self._ask_control("know", trial=plain, coarsest=trial.coarsest(), noises=_NOISES)

@@ -25,13 +25,6 @@ from conformance.generate.noise import Noise
 from conformance.generate.observe import Before, memories, observed, process_state
 from conformance.generate.program import Call, Program, Step, Trial
 
-_MODES: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = {
-    "grad": contextlib.nullcontext,
-    "no_grad": torch.no_grad,
-    "inference": torch.inference_mode,
-    "autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
-    "deterministic": lambda: _deterministic(),
-}
 _numbers = itertools.count()
 
 
@@ -357,6 +350,15 @@ def _deterministic() -> Iterator[None]:
         yield
     finally:
         torch.use_deterministic_algorithms(before)
+
+
+_MODES: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = {
+    "grad": contextlib.nullcontext,
+    "no_grad": torch.no_grad,
+    "inference": torch.inference_mode,
+    "autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
+    "deterministic": _deterministic,
+}
 
 
 def know(trial: Trial, coarsest: str, *, copies: bool, noises: int) -> list[bytes]:

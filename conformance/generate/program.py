@@ -1,4 +1,4 @@
-"""Programs and trials as plain data: what is drawn, played in a device, shrunk, kept, and shown as the source of a model.
+"""Programs and trials as plain data: what is drawn, played in a device, shrunk, kept, and shown as a model.
 
 Everything here is frozen, and travels as builtin values (:func:`as_plain`, :func:`trial_from_plain`). Imports no torch.
 """
@@ -68,7 +68,8 @@ class Program:
     """A model: its state, its submodules, the statements of ``forward``, and what it returns.
 
     ``arguments`` are the parameters of ``forward`` with the Python type of each ("Tensor", "int", "float", "bool");
-    ``parameters`` and ``buffers`` have names and specs, ``modules`` names and constructors. ``result`` is an expression.
+    ``parameters`` and ``buffers`` have names and specs, ``modules`` names and constructors; ``result`` is an
+    expression.
     """
 
     arguments: tuple[tuple[str, str], ...]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import strategies as st
 
+from conformance.generate import THEMES_OF_PROGRAMS
 from conformance.generate.drawing import FLOATS, HUGE_SIZE, INTEGERS, LARGE_SIZES, Draw
 from conformance.generate.grammar import RULES, Abandoned, Builder, Rule
 from conformance.generate.program import Argument, Call, Program, Scalar, Step, TensorSpec, Trial
@@ -27,8 +28,7 @@ _DTYPE_FEATURES = {
 }  # fmt: skip
 #: Which families a theme draws from, beside all others.
 _FAMILIES = {
-    "elementwise": ("elementwise",), "reductions": ("reductions",), "matrices": ("matrices",), "networks": ("networks",),
-    "indexing": ("indexing",), "views": ("views",), "writes": ("writes",), "dtypes": ("dtypes",),
+    **{theme: (theme,) for theme in THEMES_OF_PROGRAMS},
     "training": ("elementwise", "matrices", "reductions", "networks", "views"),
 }  # fmt: skip
 

@@ -41,7 +41,7 @@ def _scope(context: CellContext) -> Scope:
 def _search(context: CellContext, strategy: st.SearchStrategy[Trial], share: Share, *, leaks: bool = False) -> None:
     """Search, and put the numbers and findings into the cell's record.
 
-    Raises ConformanceFailure, DeviceDied or DeviceTimeout for the gravest finding, NotExercised where nothing was tried.
+    Raises ConformanceFailure, DeviceDied or DeviceTimeout for the gravest finding; NotExercised if nothing was tried.
     """
     cell = context.cell
     seed = zlib.crc32(f"{context.seed} {cell.clause.id} {cell.theme}".encode())

@@ -46,6 +46,7 @@ class Dynamo(Toolchain):
     programs = ProgramTraits(
         copies_weights=False,
         keeps_aliases=True,
+        keeps_strides=True,
         keeps_writes=True,
         keeps_gradients=True,
         trains=True,
