@@ -77,9 +77,15 @@ class GeneratedView:
     found: tuple[Found, ...]
 
     @property
+    def values_line(self) -> str:
+        """How many values of the axes met the backend."""
+        met, every = (sum(len(getattr(axis, name)) for axis in self.axes) for name in ("met", "values"))
+        return f"{met} of {every} values of {len(self.axes)} axes met the backend"
+
+    @property
     def pairs_line(self) -> str:
         """How many pairs of values met the backend."""
-        return f"{self.pairs_met} of {self.pairs_of_all} pairs of two values met the backend"
+        return f"{self.pairs_met} of {self.pairs_of_all} pairs of two values met it together"
 
 
 def budget_of(run: Run) -> Budget | None:

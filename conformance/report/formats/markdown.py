@@ -125,7 +125,7 @@ def _generated(view: GeneratedView) -> Iterable[str]:
     yield markdown_table(["clause", *numbers], body, numbers=len(numbers))
     axes = [[each.name, f"{len(each.met)} of {len(each.values)}", ", ".join(each.never)] for each in view.axes]
     yield markdown_table(["axis", "values met", "never met"], axes)
-    yield escape(f"{view.pairs_line}.")
+    yield escape(f"{view.values_line}; {view.pairs_line}.")
     if view.found:
         rows = [
             [each.finding.verdict.value, each.finding.cause, str(each.count), each.cells[0], each.finding.message]

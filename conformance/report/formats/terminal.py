@@ -127,11 +127,10 @@ def _generated(view: GeneratedView, width: int, verbosity: int) -> str:
     parts = [textwrap.fill(view.headline, width)]
     if verbosity >= 0:
         parts += _hanging(view.aside, width, 2)
+        parts += _hanging(f"{view.values_line}; {view.pairs_line}", width, 2)
         for axis in view.axes:
             never = list(axis.never) if verbosity > 0 else _some(axis.never, _NEVER_SHOWN)
-            rest = f"; never {', '.join(never)}" if never else ""
-            parts += _hanging(f"{axis.name}: {len(axis.met)} of {len(axis.values)} values{rest}", width, 2)
-        parts.append(f"  {view.pairs_line}")
+            parts += _hanging(f"{axis.name} never {', '.join(never)}", width, 6) if never else []
     for found in view.found if verbosity > 0 else view.found[:_FINDINGS_SHOWN]:
         finding = found.finding
         parts += _hanging(f"{finding.verdict.value} {finding.cause} ({_counted(found.count, 'time')})", width, 2)
