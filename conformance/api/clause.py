@@ -53,13 +53,17 @@ class SpeaksOf(enum.Enum):
     UNSUPPORTED = "unsupported"
     #: One for each of PyTorch's operators that a run asks for, and none for a case.
     OPERATORS = "operators"
+    #: One for each theme that its cases name: programs, or orders of events, are generated there. Themes are no cases
+    #: of the corpus.
+    GENERATED = "generated"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Clause:
     """A statement of the contract.
 
-    ``cases`` are the names of the cases that the clause is tried on (empty: every case of the corpus); ``hosts`` and
+    ``cases`` are the names of the cases that the clause is tried on (empty: every case of the corpus), or of themes
+    where it speaks of generated ones; ``hosts`` and
     ``targets`` the states of availability that it speaks of (no targets: only the host takes part). ``toolchain`` is
     empty, and ``runtimes`` too, where its function does not say: :func:`conformance.contract.clause_of` knows.
     """
@@ -121,7 +125,8 @@ def clause(
     A function that takes ``target`` or ``native`` and names no ``targets`` is tried with an available one; one that
     names no ``runtimes`` by the toolchain's ordinary one; one that names no ``toolchain`` belongs to that of its
     folder.
-    Raises ValueError when the function has no docstring.
+    Raises ValueError when the function has no docstring, and when a clause of generated cells has no theme, takes a
+    target, or speaks of other hosts than those with the whole backend.
     """
 
     def attach(function: Function) -> Function:
@@ -129,7 +134,7 @@ def clause(
         if not statement:
             raise ValueError(f"clause {id!r}: its function {function.__name__} needs a docstring, the statement")
         takes_target = not {"target", "native"}.isdisjoint(inspect.signature(function).parameters)
-        function.__clause__ = Clause(  # type: ignore[attr-defined]
+        stated = Clause(
             id=id,
             statement=statement,
             source=source,
@@ -145,9 +150,23 @@ def clause(
             speaks_of=SpeaksOf(speaks_of),
             needs=frozenset(needs),
         )
+        if stated.speaks_of is SpeaksOf.GENERATED:
+            _expect_generated(stated)
+        function.__clause__ = stated  # type: ignore[attr-defined]
         return function
 
     return attach
+
+
+def _expect_generated(stated: Clause) -> None:
+    """Raise ValueError where a clause of generated cells asks for what these do not have."""
+    if not stated.cases:
+        raise ValueError(f"clause {stated.id!r}: cases= names the themes of its generated cells, one at least")
+    if stated.targets:
+        raise ValueError(f"clause {stated.id!r}: a generated cell has no target; what it loads it loads in devices")
+    if stated.hosts != (Availability.FULL,):
+        found = ", ".join(each.value for each in stated.hosts)
+        raise ValueError(f"clause {stated.id!r}: generated cells have hosts in state yes/yes alone, found {found}")
 
 
 def clauses(**shared: Unpack[Particulars]) -> ClauseDecorator:

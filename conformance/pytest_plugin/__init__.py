@@ -60,7 +60,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--conformance-seed",
         metavar="N",
         default="0",
-        help="the seed of models' weights and inputs, a whole number or 'random' (default: %(default)s)",
+        help="the seed of models' weights and inputs, and of what is generated, a whole number or 'random' "
+        "(default: %(default)s)",
     )
     group.addoption(
         "--conformance-timeout",
@@ -112,6 +113,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         default=3,
         help="how many samples of an operator are tried in each dtype (default: %(default)s)",
+    )
+    group.addoption(
+        "--conformance-generated",
+        metavar="N|TIME|0",
+        default="30s",
+        help="how much is generated: N programs in each generated cell (a tenth as many scenarios); or a time such as "
+        "30s, 5m or 2h, for the generated cells of a backend together; 0: nothing (default: %(default)s)",
     )
     group.addoption(
         "--conformance-update-expectations",

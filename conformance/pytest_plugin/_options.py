@@ -15,6 +15,7 @@ from conformance.api.clause import Level
 from conformance.api.errors import GoldensError
 from conformance.devices import Limits
 from conformance.extensions import resolve
+from conformance.generate.budget import Budget
 from conformance.targets import TargetError, published_spec
 from conformance.toolchains import toolchains
 
@@ -40,6 +41,8 @@ class RunOptions:
     reproducers: int
     reruns: int
     operator_samples: int
+    #: What generated cells may try.
+    generated: Budget
     #: The command line without anything that may be a path, or the address of a target: a report is published.
     published_arguments: tuple[str, ...]
 
@@ -62,6 +65,7 @@ def parse(config: pytest.Config) -> RunOptions:
         operator_samples=_at_least(
             1, "a number from 1 up", "--conformance-operator-samples", option.conformance_operator_samples
         ),
+        generated=_budget(option.conformance_generated),
         published_arguments=published_arguments(config),
     )
 
@@ -88,6 +92,13 @@ def _seed(text: str) -> int:
         return seed_of(text)
     except ValueError as error:
         raise pytest.UsageError(f"--conformance-seed: {error}; or 'random'") from None
+
+
+def _budget(text: str) -> Budget:
+    try:
+        return Budget.parse(text)
+    except ValueError as error:
+        raise pytest.UsageError(f"--conformance-generated: {error}") from None
 
 
 def _json_object(text: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from conformance.api.errors import ConformanceFailure
 from conformance.api.verdicts import NotApplicable, Verdict, row_fails
 from conformance.contract import Clause, clause_of, suite_folders
 from conformance.expectations import Expectations
+from conformance.generate.findings import finding_text
 from conformance.run.cell_context import PARTS, CellContext
 from conformance.run.plan import Cell, cells_of
 from conformance.run.result import Result
@@ -64,7 +65,8 @@ class Runner:
 
     def _cells(self, clause: Clause) -> list[Cell]:
         descriptions = self._run.descriptions.values()
-        return [cell for each in descriptions for cell in cells_of(clause, each, self._operators)]
+        generated = not (self._run.generated and self._run.generated.is_nothing)
+        return [cell for each in descriptions for cell in cells_of(clause, each, self._operators, generated=generated)]
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """One item for each cell of a clause and each backend."""
@@ -91,6 +93,10 @@ class Runner:
                 item.stash[CELL] = cell
                 item.add_marker(pytest.mark.clause(cell.clause.id))
                 item.add_marker(cell.clause.level.value)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Share the budget between the generated cells that were selected: each process comes to the same ones."""
+        self._run.share_budget(item.stash[CELL] for item in session.items if CELL in item.stash)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -178,4 +184,7 @@ def _failure_text(row: dict[str, Any], statement: str) -> str:
     for name in ("text", "stack", "stderr", "stdout"):
         if error.get(name):
             parts.append(f"--- {name}\n{error[name].rstrip()}")
+    findings = row.get("generated", {}).get("findings", ())
+    for place, finding in enumerate(findings, start=1):
+        parts.append(f"--- finding {place} of {len(findings)}\n{finding_text(finding)}")
     return "\n\n".join(parts)

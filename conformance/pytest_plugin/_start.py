@@ -162,6 +162,7 @@ def _run_context(
         native=native,
         goldens=options.goldens,
         samples=options.operator_samples,
+        generated=options.generated,
     )
 
 
@@ -193,6 +194,7 @@ def _register_reporter(
         started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         seconds=time.monotonic(),
         seed=options.seed,
+        generated=options.generated,
         argv=options.published_arguments,
         level=options.level,
         target=target.described(),

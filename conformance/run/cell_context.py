@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from conformance.api.availability import Availability
+from conformance.api.errors import HarnessError
 from conformance.api.verdicts import Outcome, Verdict, outcome_of
 from conformance.devices import Ledger, Limits, Pool, Trace, Transport
 from conformance.devices.protocol import WITHOUT_MODULES
@@ -17,6 +18,9 @@ from conformance.run.result import Record
 from conformance.run.run_context import LEAST_SECONDS, RunContext
 from conformance.toolchains import Source, toolchain_named
 from conformance.toolchains.client import CellDevice, PreparedCase
+
+if TYPE_CHECKING:
+    from conformance.generate.budget import Budget
 
 #: What a clause can ask for by the name of a parameter; "bench" is what former releases called "context".
 PARTS = frozenset(
@@ -117,6 +121,23 @@ class CellContext:
     def operators(self) -> OperatorTrial:
         """Where PyTorch's operators are tried on the backend."""
         return self._run.operators(self.cell.backend)
+
+    @property
+    def seed(self) -> int:
+        """The seed of the run."""
+        return self._run.seed
+
+    @property
+    def budget(self) -> Budget:
+        """What the generated cells of the backend may try together. Raises HarnessError where the run has none."""
+        if self._run.generated is None:
+            raise HarnessError("a generated cell needs a budget, and this run was given none: RunContext(generated=)")
+        return self._run.generated
+
+    @property
+    def cells_that_share(self) -> int:
+        """How many generated cells of the backend share the budget."""
+        return self._run.cells_that_share(self.cell.backend)
 
     def part(self, name: str) -> Any:
         """What a clause's parameter of that name is; one of PARTS."""

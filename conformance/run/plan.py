@@ -19,6 +19,9 @@ from conformance.api.verdicts import Verdict
 from conformance.discovery.describing import Description
 from conformance.toolchains import case_named, corpus
 
+#: Why a generated cell was not tried in a run that wants none.
+TURNED_OFF = "generated cells were turned off by --conformance-generated=0"
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Cell:
@@ -37,11 +40,18 @@ class Cell:
     why: str = ""
     #: The operator that the cell is about, in place of a case.
     operator: str = ""
+    #: What the programs of a generated cell are about, in place of a case.
+    theme: str = ""
+
+    @property
+    def subject(self) -> str:
+        """What stands in ids, and in the column ``case`` of rows: the case, or what the cell has in place of one."""
+        return self.case or self.operator or self.theme
 
     @property
     def coordinates(self) -> str:
         """The cell within its clause and backend, as ids of cells and of pytest items have it."""
-        parts = [self.case or self.operator, self.runtime, self.host.value]
+        parts = [self.subject, self.runtime, self.host.value]
         if self.target is not None:
             parts.append(self.target.value)
         return "-".join(part for part in parts if part)
@@ -63,23 +73,32 @@ class Cell:
             "clause": self.clause.id,
             "suite": self.clause.suite,
             "level": self.clause.level.value,
-            "case": self.case or self.operator,
+            "case": self.subject,
             "runtime": self.runtime,
             "host": self.host.value,
             "target": None if self.target is None else self.target.value,
         }
 
 
-def cells_of(clause: Clause, description: Description, operators: Sequence[str] = ()) -> list[Cell]:
+def cells_of(
+    clause: Clause, description: Description, operators: Sequence[str] = (), *, generated: bool = True
+) -> list[Cell]:
     """The cells of one clause for one backend. A clause that cannot be tried still has a cell, which says why.
 
-    ``operators`` are those that the run is to try: a clause that speaks of operators has a cell for each.
+    ``operators`` are those that the run is to try: a clause that speaks of operators has a cell for each. A run
+    without ``generated`` cells has them, NOT_EXERCISED.
     """
     if clause.toolchain != description.toolchain:
         return []
     if clause.speaks_of is SpeaksOf.OPERATORS:
         cell = _cell(clause, description, None, clause.runtimes[0], Availability.FULL, None)
         return [dataclasses.replace(cell, operator=operator) for operator in operators]
+    if clause.speaks_of is SpeaksOf.GENERATED:
+        return [
+            _cell(clause, description, None, runtime, Availability.FULL, None, theme=theme, turned_off=not generated)
+            for theme in clause.cases
+            for runtime in clause.runtimes
+        ]
     cases = [case_named(name, clause.toolchain) for name in clause.cases] or list(corpus(clause.toolchain))
     if clause.speaks_of is SpeaksOf.UNSUPPORTED:
         cases = [case for case in cases if description.lacks(case.features)]
@@ -105,6 +124,9 @@ def _cell(
     host: Availability,
     target: Availability | None,
     not_applicable: str = "",
+    *,
+    theme: str = "",
+    turned_off: bool = False,
 ) -> Cell:
     decided, why = None, not_applicable
     needed = clause.needs | (case.features if case and clause.speaks_of is SpeaksOf.SUPPORTED else frozenset())
@@ -114,6 +136,8 @@ def _cell(
     elif lacking:
         decided = Verdict.UNSUPPORTED
         why = "declared missing: " + "; ".join(f"{name} ({reason})" for name, reason in sorted(lacking.items()))
+    elif turned_off:
+        decided, why = Verdict.NOT_EXERCISED, TURNED_OFF
     else:
         for role, state in (("host", host), ("target", target)):
             if state is not None and description.environment(state) is None:
@@ -121,7 +145,7 @@ def _cell(
                 why = f"the backend's class gives no way to reach {state.value} on the {role} ({state.attribute!r})"
                 break
     name = case.name if case else ""
-    return Cell(clause, description.source.name, name, runtime, host, target, decided, why)
+    return Cell(clause, description.source.name, name, runtime, host, target, decided, why, theme=theme)
 
 
 def digest_of_ids(ids: Iterable[str]) -> str:

@@ -21,6 +21,8 @@ class Record:
     observed: dict[str, str] = dataclasses.field(default_factory=dict)
     #: Rows of the operator table.
     operators: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    #: What a generated cell tried and found: see :class:`conformance.report.row_model.Generated`.
+    generated: dict[str, Any] | None = None
 
     def note(self, text: str) -> None:
         """Add a remark that users of the report should see, whatever the verdict."""
@@ -69,6 +71,8 @@ class Result:
             row["notes"] = without_paths(self.record.notes)
         if self.record.operators:
             row["operators"] = without_paths(self.record.operators)
+        if self.record.generated is not None:
+            row["generated"] = without_paths(self.record.generated)
         if self.record.observed:
             row["behaviour"] = {"expected": self.record.expected, "observed": self.record.observed}
         if self.margin.comparisons:

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from conformance.api.availability import Availability
 from conformance.api.case import Call
+from conformance.api.clause import SpeaksOf
 from conformance.api.errors import GoldensError, HarnessError
 from conformance.api.verdicts import Outcome
+from conformance.contract import installed_clauses
 from conformance.devices import Device, Ledger, Limits, Pool, Transport, ZygotePool
 from conformance.discovery.describing import Description
 from conformance.extensions import resolve
 from conformance.operators import SAMPLES
 from conformance.operators.trial import OperatorTrial
+from conformance.run.plan import Cell, cells_of
 from conformance.targets.native import NativePool
 from conformance.toolchains import case_named, toolchain_named
 from conformance.toolchains.client import PreparedCase
+
+if TYPE_CHECKING:
+    from conformance.generate.budget import Budget
 
 #: However often a backend has hung, a verb of it gets so many seconds.
 LEAST_SECONDS = 2.0
@@ -31,7 +37,8 @@ class RunContext:
     """What the cells of one pytest process share: the pools, the seed, samples and controls that were computed.
 
     ``hosts`` and ``targets`` are where these come from, the pool when None; ``native`` where those without Python do;
-    ``goldens`` a folder of golden sets, ``samples`` how many samples of an operator are tried.
+    ``goldens`` a folder of golden sets, ``samples`` how many samples of an operator are tried;
+    ``generated`` what the generated cells of a backend may try, without which none of them can be.
     """
 
     def __init__(
@@ -45,6 +52,7 @@ class RunContext:
         native: Pool | None = None,
         goldens: Path | None = None,
         samples: int = SAMPLES,
+        generated: Budget | None = None,
     ) -> None:
         self.pool = pool
         self.hosts = hosts or pool
@@ -52,6 +60,9 @@ class RunContext:
         self.native = native or NativePool(pool)
         self.seed = seed
         self.descriptions = descriptions
+        self.generated = generated
+        #: Backend → how many of its cells share the budget.
+        self._sharing: collections.Counter[str] = collections.Counter()
         self._goldens = goldens
         self._operator_samples = samples
         self._trials: dict[str, OperatorTrial] = {}
@@ -86,6 +97,20 @@ class RunContext:
         except GoldensError as error:
             raise HarnessError(str(error)) from error
         return tuple(each for each in sets if each.backend == description.source.name)
+
+    def share_budget(self, cells: Iterable[Cell]) -> None:
+        """Let the budget be shared between those of the cells that are generated and will be tried."""
+        self._sharing.update(cell.backend for cell in cells if cell.theme and cell.decided is None)
+
+    def cells_that_share(self, backend: str) -> int:
+        """How many generated cells of a backend share the budget; at least the one that asks.
+
+        Where nobody said so, as :meth:`share_budget` does, all of its contract.
+        """
+        if backend not in self._sharing:
+            generated = [each for each in installed_clauses() if each.speaks_of is SpeaksOf.GENERATED]
+            self.share_budget(cell for each in generated for cell in cells_of(each, self.descriptions[backend]))
+        return max(1, self._sharing[backend])
 
     def timed_out(self, backend: str) -> None:
         """Something of a backend did not come back."""

@@ -32,6 +32,8 @@ from conformance.discovery.describing import (
     known_saboteurs,
 )
 from conformance.discovery.selecting import select
+from conformance.generate import DEFAULT_BUDGET
+from conformance.generate.budget import Budget
 from conformance.run.cell_context import CellContext
 from conformance.run.plan import Cell, cells_of
 from conformance.run.result import Result
@@ -205,7 +207,9 @@ def _start(seed: int) -> None:
     pool = ZygotePool(LIMITS)
     native = NativePool(pool)
     for target in TARGETS:
-        _runs[target] = RunContext(pool, seed, {}, targets=open_target(target, pool, native).pool, native=native)
+        pool_of_targets = open_target(target, pool, native).pool
+        budget = Budget.parse(DEFAULT_BUDGET)
+        _runs[target] = RunContext(pool, seed, {}, targets=pool_of_targets, native=native, generated=budget)
 
 
 def _end_with_parent() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from conformance.api.availability import Availability
 from conformance.contract import Level, shipped_clauses
 from conformance.discovery.describing import Description
+from conformance.generate.budget import Budget
 from conformance.report import RunFacts, build_report
 from conformance.run.plan import Cell, cells_of
 from conformance.toolchains import Source
@@ -51,7 +52,9 @@ def made_report(
     verdicts = verdicts or {}
     cells = planned(description, operators)
     rows = {cell.id: _row(cell, verdicts.get(cell.id)) for cell in cells if verdicts.get(cell.id) != "LOST"}
-    run = RunFacts("b0b0", "2026-01-01T00:00:00+00:00", 61.5, 7, ("--backend=toy",), level, {"spec": "local"})
+    run = RunFacts(
+        "b0b0", "2026-01-01T00:00:00+00:00", 61.5, 7, Budget.parse("30s"), ("--backend=toy",), level, {"spec": "local"}
+    )
     report: dict[str, Any] = json.loads(json.dumps(build_report(run, description, cells, 0, rows)))
     return report
 

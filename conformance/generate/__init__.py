@@ -1,0 +1,32 @@
+"""Generated cells: programs, and orders of events, that nobody wrote, held against eager PyTorch.
+
+A clause with ``SpeaksOf.GENERATED`` has a cell for each *theme* that it names. How much a cell tries is its share of
+the run's :class:`~conformance.generate.budget.Budget`; along which axes inputs are drawn, and what each can be, says
+:mod:`conformance.generate.axes`.
+"""
+
+from __future__ import annotations
+
+#: What programs are about. A toolchain that compiles for training has programs of TRAINING as well.
+THEMES_OF_PROGRAMS = (
+    "elementwise",
+    "reductions",
+    "matrices",
+    "networks",
+    "indexing",
+    "views",
+    "writes",
+    "dtypes",
+)
+TRAINING = "training"
+#: What orders of events are about.
+THEMES_OF_SCENARIOS = ("calls", "models", "state", "failures")
+THEMES = (*THEMES_OF_PROGRAMS, TRAINING, *THEMES_OF_SCENARIOS)
+
+#: What --conformance-generated is, unless the run says otherwise.
+DEFAULT_BUDGET = "30s"
+#: So many a cell tries however slow the backend is, where the budget is a time; and fewer show no level.
+LEAST_PROGRAMS = 25
+LEAST_SCENARIOS = 5
+#: A scenario takes the time of so many programs.
+PROGRAMS_OF_A_SCENARIO = 10
