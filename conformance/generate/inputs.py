@@ -96,7 +96,8 @@ def _floats(kind: str, count: int, dtype: torch.dtype, generator: torch.Generato
         if count:
             made[:: max(2, count // 3)] = _SPECIAL[kind](limits)
         return made
-    return _KINDS.get(kind, lambda made, limits, generator: made)(made, limits, generator)
+    change = _KINDS.get(kind)
+    return made if change is None else change(made, limits, generator)
 
 
 Kind = Callable[[torch.Tensor, Any, torch.Generator], torch.Tensor]
