@@ -11,19 +11,20 @@ from conformance.api.clause import SpeaksOf
 from conformance.api.verdicts import Verdict
 from conformance.contract import CONTRACT_VERSION, Clause, Level, contract_digest, shipped_clauses
 from conformance.discovery.describing import Description
-from conformance.generate.budget import Budget
 from conformance.report._build import assemble
 from conformance.report._certification import certification
 from conformance.report._json import ReportError
 from conformance.report._store import rows_by_id
-from conformance.report.model import Backend, Report, Run
-from conformance.report.row_model import ClauseRow
+from conformance.report.generated import budget_of
+from conformance.report.model import Backend, Report
+from conformance.report.row_model import CellRow, ClauseRow
 from conformance.run.plan import Cell, cells_of
 from conformance.toolchains import Source
 
 #: The fields that the cells decide.
-_DERIVED = ("run", "plan", "availability", "summary", "certification")
+_DERIVED = ("run", "plan", "availability", "summary", "generated", "certification")
 _SHOWN = 3
+_NOTHING_TRIED = "passed, and do not say what they tried"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,9 +54,12 @@ def expect_consistent(report: Mapping[str, Any], where: str) -> None:
     level = Level(report["certification"]["level"])
     again = assemble(dict(report), report["clauses"], report["cells"], report["plan"]["deselected"], level)
     for part in _DERIVED:
-        for field, value in again[part].items():
-            if report[part].get(field) != value:
-                said = f"{part}.{field} is {report[part].get(field)!r:.200}, and its cells say {value!r:.200}"
+        if part in report and part not in again:
+            raise ReportError(f"{where} contradicts itself: it has {part}, of which its cells say nothing")
+        for field, value in again.get(part, {}).items():
+            found = report.get(part, {}).get(field)
+            if found != value:
+                said = f"{part}.{field} is {found!r:.200}, and its cells say {value!r:.200}"
                 raise ReportError(f"{where} contradicts itself: {said}")
 
 
@@ -64,7 +68,7 @@ def shortfall(report: Report, level: Level) -> Shortfall:
     cells = report.cells
     lost = sum(row.verdict is Verdict.LOST for row in cells)
     reasons = [f"{lost} of {len(cells)} planned cells never came back"] if lost else []
-    shown = certification(cells, level, report.plan.deselected)
+    shown = certification(cells, level, report.plan.deselected, budget_of(report.run))
     reasons += shown.missing
     if shown.excused:
         reasons.append("known failures (XFAIL) excuse a run, and never certify a backend")
@@ -84,9 +88,9 @@ def _faults_of_the_plan(report: Report) -> list[str]:
     # Which operators are tried is for the run to say: what they came to is reported, and never graded.
     about = {each.id for each in shipped_clauses() if each.speaks_of is SpeaksOf.OPERATORS}
     operators = list(dict.fromkeys(row.case for row in report.cells if row.clause in about))
-    cells = {
-        each.id: cells_of(each, description, operators, generated=_generated(report.run)) for each in shipped_clauses()
-    }
+    budget = budget_of(report.run)
+    generated = budget is None or not budget.is_nothing
+    cells = {each.id: cells_of(each, description, operators, generated=generated) for each in shipped_clauses()}
     owed = {each.id: each for each in shipped_clauses() if cells[each.id]}
     if not owed:
         return [f"the contract has no clause for the toolchain {description.toolchain!r:.100}"]
@@ -116,12 +120,14 @@ def _faults_of_the_plan(report: Report) -> list[str]:
             (name for name, row in rows.items() if name in planned and not _may_be(planned[name], row.verdict)),
             "have a verdict that what the backend declares rules out",
         ),
+        *_sentence("cells", (name for name, row in rows.items() if _is_empty(planned.get(name), row)), _NOTHING_TRIED),
     ]
 
 
-def _generated(run: Run) -> bool:
-    """Whether a run tried its generated cells."""
-    return run.generated != str(Budget(0))
+def _is_empty(cell: Cell | None, row: CellRow) -> bool:
+    """Whether a generated cell passed, and does not say that it tried anything."""
+    tried = row.generated.tried if row.generated else 0
+    return cell is not None and bool(cell.theme) and row.verdict is Verdict.PASS and not tried
 
 
 def _states(clause: Clause, row: ClauseRow) -> bool:

@@ -17,6 +17,7 @@ from conformance.api.verdicts import Verdict
 from conformance.contract import Clause, clause_of, installed_clauses, shipped_clauses
 from conformance.discovery.describing import Description
 from conformance.expectations import BackendRun, Expectations, ExpectationsFile
+from conformance.generate.budget import Budget
 from conformance.pytest_plugin import EXIT_HARNESS_ERROR, EXIT_INCOMPLETE
 from conformance.pytest_plugin._expectations import conclude
 from conformance.pytest_plugin._run import CELL
@@ -259,9 +260,11 @@ class Reporter:
 
     @staticmethod
     def _falls_short(report: dict[str, Any]) -> bool:
-        """A whole run that does not reach its level. A part of one (-k, -m) can only fail by its cells."""
+        """A whole run that does not reach its level. A part of one (-k, -m, or a budget for generated cells that shows
+        no level) can only fail by its cells."""
         certification = report["certification"]
-        return bool(certification["missing"]) and not certification["excused"] and not report["plan"]["deselected"]
+        part = report["plan"]["deselected"] or not Budget.parse(report["run"]["generated"]).shows_a_level
+        return bool(certification["missing"]) and not certification["excused"] and not part
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """The tables, the level and where the report is."""

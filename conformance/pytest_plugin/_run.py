@@ -14,6 +14,7 @@ from conformance.api.errors import ConformanceFailure
 from conformance.api.verdicts import NotApplicable, Verdict, row_fails
 from conformance.contract import Clause, clause_of, suite_folders
 from conformance.expectations import Expectations
+from conformance.generate.findings import finding_text
 from conformance.run.cell_context import PARTS, CellContext
 from conformance.run.plan import Cell, cells_of
 from conformance.run.result import Result
@@ -183,4 +184,7 @@ def _failure_text(row: dict[str, Any], statement: str) -> str:
     for name in ("text", "stack", "stderr", "stdout"):
         if error.get(name):
             parts.append(f"--- {name}\n{error[name].rstrip()}")
+    findings = row.get("generated", {}).get("findings", ())
+    for place, finding in enumerate(findings, start=1):
+        parts.append(f"--- finding {place} of {len(findings)}\n{finding_text(finding)}")
     return "\n\n".join(parts)

@@ -17,10 +17,12 @@ from conformance.api.verdicts import Verdict
 from conformance.contract import CONTRACT_VERSION, Clause, Level, contract_digest
 from conformance.contract.score import remembered_score
 from conformance.discovery.describing import Description
+from conformance.generate.axes import AXES
 from conformance.generate.budget import Budget
 from conformance.operators.table import table_of
 from conformance.report._certification import certification
 from conformance.report._json import ReportError
+from conformance.report.generated import budget_of, summary_of
 from conformance.report.model import (
     FORMAT,
     Backend,
@@ -37,7 +39,14 @@ from conformance.report.model import (
     Target,
 )
 from conformance.report.parts import as_json, read_part, replaced
-from conformance.report.row_model import CellRow, ClauseRow, HostBehaviour, OperatorTable, TargetBehaviour
+from conformance.report.row_model import (
+    NO_TRIANGLE,
+    CellRow,
+    ClauseRow,
+    HostBehaviour,
+    OperatorTable,
+    TargetBehaviour,
+)
 from conformance.run.plan import Cell, digest_of_ids
 
 
@@ -66,6 +75,8 @@ class _Head:
     environment: dict[str, str]
     target: Target | UnsetType
     backend: Backend
+    #: Axis → what the harness draws along it.
+    axes: Mapping[str, Sequence[str]]
 
 
 def build_report(
@@ -101,6 +112,7 @@ def build_report(
         _environment(),
         read_part(Target, run.target),
         backend_of(description),
+        AXES,
     )
     stated = [_clause(clause) for clause in clauses.values()]
     return as_json(_assembled(head, stated, _cell_rows(cells), deselected, run.level, operators))
@@ -117,9 +129,11 @@ def assemble(
     """A report from rows alone.
 
     ``head`` has ``run``, ``harness``, ``environment``, ``backend``, and ``target`` if it is known, as a report has
-    them. Everything else of the report is worked out from the rows in ``cells`` (``run.complete``, for one), from how
-    many cells of the contract are not among them, from the level that was asked for, and from the rows of the operator
-    table, if there is one. Raises ReportError for a row that is none, and msgspec.ValidationError for such a head.
+    them; and ``generated.axes``, where generated cells drew along others than today's. Everything else of the report is
+    worked out from the rows in ``cells`` (``run.complete``, for one), from how many cells of the contract are not among
+    them, from the level that was asked for, and from the rows of the operator table, if there is one.
+
+    Raises ReportError for a row that is none, and msgspec.ValidationError for such a head.
     """
     known = _Head(
         read_part(Run, {**head["run"], "complete": head["run"].get("complete", True)}),
@@ -127,6 +141,7 @@ def assemble(
         head["environment"],
         read_part(Target, head["target"]) if "target" in head else UNSET,
         read_part(Backend, head["backend"]),
+        head.get("generated", {}).get("axes", AXES),
     )
     stated = [read_part(ClauseRow, clause) for clause in clauses]
     return as_json(_assembled(known, stated, _cell_rows(cells), deselected, wanted, operators))
@@ -152,7 +167,8 @@ def _assembled(
         cells=cells,
         availability=_behaviour_tables(cells),
         summary=_summary(cells),
-        certification=certification(cells, wanted, deselected),
+        generated=summary_of(cells, head.axes),
+        certification=certification(cells, wanted, deselected, budget_of(head.run)),
         operators=read_part(OperatorTable, table_of(operators)) if operators else UNSET,
     )
 
@@ -164,6 +180,8 @@ def _cell_rows(rows: Iterable[Mapping[str, Any]]) -> list[CellRow]:
             found.append(read_part(CellRow, row))
         except (msgspec.ValidationError, UnicodeEncodeError) as error:
             raise ReportError(f"a row is none of a torch-conformance report: at cells/{place}: {error}") from error
+        if found[-1].generated and not found[-1].generated.is_a_triangle:
+            raise ReportError(f"a row is none of a torch-conformance report: at cells/{place}/generated: {NO_TRIANGLE}")
     return found
 
 

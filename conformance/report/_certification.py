@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from conformance.api.availability import Availability
 from conformance.api.verdicts import Verdict
 from conformance.contract import Level
+from conformance.generate import LEAST_PROGRAMS
+from conformance.generate.budget import Budget
 from conformance.report.model import Certification
 from conformance.report.row_model import CellRow
+from conformance.run.plan import TURNED_OFF
 
 _LADDER = (Level.CORE, Level.MOBILE, Level.COMPLETE)
 #: What a cell may have come to without standing in the way of a certificate.
@@ -25,8 +28,10 @@ _NEEDED_STATES = {
 _WITHOUT_PYTHON = "native."
 
 
-def certification(cells: Sequence[CellRow], wanted: Level | None, deselected: int) -> Certification:
-    """What the cells of a run show.
+def certification(
+    cells: Sequence[CellRow], wanted: Level | None, deselected: int, budget: Budget | None = None
+) -> Certification:
+    """What the cells of a run show, the generated ones of which had this budget.
 
     ``level`` is the one that the run was asked for (by default the highest that its clauses have), ``achieved`` the
     highest one shown, or None. ``missing`` says, a sentence each, what stands between the run and ``level``;
@@ -37,15 +42,17 @@ def certification(cells: Sequence[CellRow], wanted: Level | None, deselected: in
     level = wanted or (present[-1] if present else Level.CORE)
     achieved = None
     for candidate in present:
-        if _missing(graded, candidate, deselected):
+        if _missing(graded, candidate, deselected, budget):
             break
         achieved = candidate
-    missing = _missing(graded, level, deselected)
-    excused = bool(missing) and not _missing(graded, level, deselected, excuse=True)
+    missing = _missing(graded, level, deselected, budget)
+    excused = bool(missing) and not _missing(graded, level, deselected, budget, excuse=True)
     return Certification(level=level, achieved=achieved, missing=missing, excused=excused)
 
 
-def _missing(graded: Sequence[CellRow], level: Level, deselected: int, *, excuse: bool = False) -> list[str]:
+def _missing(
+    graded: Sequence[CellRow], level: Level, deselected: int, budget: Budget | None, *, excuse: bool = False
+) -> list[str]:
     owed = [row for row in graded if level.includes(row.level)]
     sentences = []
     if deselected:
@@ -64,6 +71,10 @@ def _missing(graded: Sequence[CellRow], level: Level, deselected: int, *, excuse
     without_python = [row for row in owed if row.clause.startswith(_WITHOUT_PYTHON)]
     if without_python and all(row.verdict is Verdict.NOT_EXERCISED for row in without_python):
         sentences.append("nothing was exercised in a program without Python")
+    if any(row.verdict is Verdict.NOT_EXERCISED and row.message == TURNED_OFF for row in owed):
+        sentences.append(TURNED_OFF)
+    elif budget is not None and not budget.shows_a_level and any(row.generated for row in owed):
+        sentences.append(f"each generated cell tried {budget.programs} programs, and a level takes {LEAST_PROGRAMS}")
     for role in ("host", "target"):
         for state in _NEEDED_STATES[level]:
             tried = any(getattr(row, role) is state for row in exercised)

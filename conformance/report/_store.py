@@ -18,6 +18,7 @@ from conformance._util.files import write_atomically
 from conformance.report._json import ReportError, parse, read_bytes
 from conformance.report.model import FORMAT, Report
 from conformance.report.parts import read_part
+from conformance.report.row_model import NO_TRIANGLE
 
 
 @functools.cache
@@ -47,13 +48,18 @@ def validate(report: Any, where: str) -> Report:
             f"{counted} counted"
         )
     try:
-        return read_part(Report, report)
+        read = read_part(Report, report)
     except msgspec.ValidationError as error:  # 1e30 for an integer: JSON Schema takes it for one
         raise ReportError(f"{where} is not a torch-conformance report: {error}") from error
     except UnicodeEncodeError as error:
         raise ReportError(
             f"{where} is not a torch-conformance report: a field's name is no Unicode: {error}"
         ) from error
+    tables = {"generated": read.generated, **{f"cells/{place}": row.generated for place, row in enumerate(read.cells)}}
+    for place, table in tables.items():
+        if table and not table.is_a_triangle:
+            raise ReportError(f"{where} is not a torch-conformance report: at {place}: {NO_TRIANGLE}")
+    return read
 
 
 def read_report(path: Path) -> dict[str, Any]:

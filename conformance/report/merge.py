@@ -13,6 +13,7 @@ from conformance.report._build import assemble
 from conformance.report._json import ReportError
 from conformance.report._store import rows_by_id
 from conformance.report.compare.changes import circumstances
+from conformance.report.generated import same_cell
 from conformance.report.model import Report
 from conformance.report.operators import joined
 from conformance.report.parts import as_json, read_part
@@ -54,6 +55,7 @@ def merge(shards: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
             "environment": _environment(reports),
             **({"target": first["target"]} if "target" in first else {}),
             "backend": first["backend"],
+            "generated": next((report["generated"] for report in reports if "generated" in report), {}),
         },
         list(clauses.values()),
         ordered,
@@ -81,6 +83,10 @@ def _cells(shards: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, dict[str, 
             came_from.setdefault(cell, name)
             if any(known[key] != row[key] for key in _COORDINATES):
                 raise ReportError(f"{name} contradicts {came_from[cell]}: {cell} is another cell there")
+            stands = same_cell(known, row)
+            if stands is not None:
+                cells[cell], came_from[cell] = (dict(stands), came_from[cell] if stands is known else name)
+                continue
             if row["verdict"] == known["verdict"] or row["verdict"] == Verdict.LOST.value:
                 continue
             if known["verdict"] != Verdict.LOST.value:
@@ -110,6 +116,7 @@ def _run(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "started": min(shard["started"] for shard in shards),
         "seconds": round(sum(shard["seconds"] for shard in shards), 3),
         "seed": reports[0]["run"]["seed"],
+        **({"generated": reports[0]["run"]["generated"]} if "generated" in reports[0]["run"] else {}),
         "argv": _common([shard["argv"] for shard in shards]) or [],
         "shards": shards,
     }

@@ -15,9 +15,11 @@ from conformance.contract import Level
 from conformance.report.parts import ClosedPart, Part
 from conformance.report.row_model import (
     Amount,
+    AxisTable,
     CellRow,
     ClauseRow,
     Count,
+    CountFromOne,
     HostBehaviour,
     Number,
     OperatorTable,
@@ -194,6 +196,39 @@ class Summary(Part, frozen=True, kw_only=True):
     clauses: Annotated[dict[str, VerdictCounts], Meta(description="clause → verdict → how many cells")]
 
 
+class GeneratedClause(Part, frozen=True, kw_only=True):
+    """What the generated cells of a clause tried."""
+
+    clause: Annotated[str, Meta(description="the clause")]
+    cells: Annotated[CountFromOne, Meta(description="how many of its cells tried something")]
+    tried: Annotated[Count, Meta(description="how many programs or scenarios judged the backend")]
+    discarded: Annotated[dict[str, Count], Meta(description="why others judged nobody → how many")]
+    refused: Annotated[dict[str, Count], Meta(description="what the backend refused as it may → how many had it")]
+    seconds: Annotated[Amount, Meta(description="how long it took, added up")]
+    findings: Annotated[Count, Meta(description="how many causes were found")]
+
+
+class GeneratedFinding(Part, frozen=True, kw_only=True):
+    """A cause, and the cells whose rows have a program that shows it."""
+
+    cause: Annotated[str, Meta(description="operators / axes / observable")]
+    observable: Annotated[str, Meta(description="what was otherwise than in eager PyTorch")]
+    verdict: Verdict
+    count: Annotated[Count, Meta(description="how many programs showed it, in all cells")]
+    cells: Annotated[list[str], Meta(description="the cells")]
+
+
+class GeneratedSummary(AxisTable, frozen=True, kw_only=True):
+    """What the generated cells tried and found together. A value that was never met is among values, with 0."""
+
+    seeds: Annotated[list[int], Meta(description="the seeds from which it was drawn")]
+    axes: Annotated[
+        dict[str, list[str]], Meta(description="axis → every value that the harness draws: each is among values")
+    ]
+    clauses: Annotated[list[GeneratedClause], Meta(description="what each clause tried")]
+    findings: Annotated[list[GeneratedFinding], Meta(description="what was found, each cause once")]
+
+
 class Certification(Part, frozen=True, kw_only=True):
     """Which level the cells of a run show."""
 
@@ -244,6 +279,9 @@ class Report(Part, frozen=True, kw_only=True):
         Meta(description="the behaviour in each state of availability: expected beside observed"),
     ]
     summary: Annotated[Summary, Meta(description="the cells, counted")]
+    generated: (
+        Annotated[GeneratedSummary, Meta(description="what generated cells tried, where there were any")] | UnsetType
+    ) = UNSET
     certification: Annotated[Certification, Meta(description="what the run shows")]
     operators: (
         Annotated[

@@ -1,4 +1,5 @@
-"""The rows of a report as types: of its clauses, its cells, the behaviour tables and the operator table.
+"""The rows of a report as types: of its clauses, its cells and what these generated, the behaviour tables and the
+operator table.
 
 A field that a row may lack is UNSET where it does, which is false.
 """
@@ -19,10 +20,13 @@ Number = int | float
 #: Zero or more.
 Amount = Annotated[int, Meta(ge=0)] | Annotated[float, Meta(ge=0)]
 Count = Annotated[int, Meta(ge=0)]
+Fingerprint = Annotated[str, Meta(pattern="^[0-9a-f]{12}$")]
 CountFromOne = Annotated[int, Meta(ge=1)]
 OutcomeCounts = Annotated[
     dict[Outcome, CountFromOne], Meta(extra_json_schema={"propertyNames": {"$ref": "#/$defs/operator_outcome"}})
 ]
+#: What is wrong with an :class:`AxisTable` that is none.
+NO_TRIANGLE = "values, counts and pairs have other lengths than they must, or a value stands there twice"
 #: A step of a behaviour → what came of it.
 Steps = dict[str, str]
 
@@ -97,6 +101,62 @@ class Reproducer(ClosedPart, frozen=True, kw_only=True):
     ]
 
 
+class AxisTable(Part, frozen=True, kw_only=True):
+    """How often each value of each axis, and each pair of two, met the backend."""
+
+    values: Annotated[list[str], Meta(description="axis=value, each once")]
+    counts: Annotated[list[Count], Meta(description="for each of values: how many of what was tried had it")]
+    pairs: Annotated[
+        list[list[Count]],
+        Meta(description="for each of values a list, which has for each value before it how many had both"),
+    ]
+
+    @property
+    def is_a_triangle(self) -> bool:
+        """Whether the lists have the lengths that they must have, and each value stands there once."""
+        one_length = len(self.values) == len(set(self.values)) == len(self.counts) == len(self.pairs)
+        return one_length and all(len(row) == place for place, row in enumerate(self.pairs))
+
+
+class Finding(Part, frozen=True, kw_only=True):
+    """What generated programs with one cause showed, by the smallest of them."""
+
+    cause: Annotated[str, Meta(description="operators / axes / observable: programs that share it are one finding")]
+    operators: Annotated[list[str], Meta(description="the operators that the smallest program has")]
+    axes: Annotated[list[str], Meta(description="axis=value: what is not ordinary about it")]
+    observable: Annotated[
+        str,
+        Meta(
+            description="what was otherwise than in eager PyTorch: values, dtype, shape, strides, aliases, writes, "
+            "requires_grad, gradients, error, random state, process state, memory, crash, hang, refusal"
+        ),
+    ]
+    count: Annotated[CountFromOne, Meta(description="how many programs showed it")]
+    phase: Annotated[str, Meta(description="the verb in which it showed")]
+    verdict: Verdict
+    message: Annotated[str, Meta(description="what differed")]
+    source: Annotated[str, Meta(description="the smallest program, as the source of a module")]
+    inputs: Annotated[list[str], Meta(description="its inputs: dtype, shape, layout and what else is said of each")]
+    fingerprint: Annotated[Fingerprint, Meta(description="what stays the same when it is found again")] | UnsetType = (
+        UNSET
+    )
+
+
+class Generated(AxisTable, frozen=True, kw_only=True):
+    """What a generated cell tried and found."""
+
+    seed: Annotated[int, Meta(description="the seed from which it was drawn")]
+    tried: Annotated[Count, Meta(description="how many programs or scenarios judged the backend")]
+    discarded: Annotated[
+        dict[str, Count], Meta(description="why others judged nobody, such as invalid or unstable → how many")
+    ]
+    refused: Annotated[
+        dict[str, Count], Meta(description="what the backend refused as it may → how many programs had it")
+    ]
+    seconds: Annotated[Amount, Meta(description="how long it took, by the wall clock")]
+    findings: Annotated[list[Finding], Meta(description="what was otherwise than in eager PyTorch, by cause")]
+
+
 class CellRow(Part, frozen=True, kw_only=True):
     """A cell, and what it came to."""
 
@@ -104,7 +164,9 @@ class CellRow(Part, frozen=True, kw_only=True):
     clause: Annotated[str, Meta(description="the clause that was tried")]
     suite: Annotated[str, Meta(description="the suite that it stands in")]
     level: Annotated[Level, Meta(description="the level that asks for the clause")]
-    case: Annotated[str, Meta(description="the model of the corpus")]
+    case: Annotated[
+        str, Meta(description="the model of the corpus, the operator, or the theme of what the cell generates")
+    ]
     runtime: Annotated[str, Meta(description="full for the full JIT, lite for the lite interpreter")]
     host: Annotated[Availability, Meta(description="the state of the host")]
     target: Annotated[
@@ -155,6 +217,9 @@ class CellRow(Part, frozen=True, kw_only=True):
             Meta(description="how much of the tolerance the comparisons used up at most, and where"),
         ]
         | UnsetType
+    ) = UNSET
+    generated: (
+        Annotated[Generated, Meta(description="of a cell of generated programs: what was tried and found")] | UnsetType
     ) = UNSET
     expectation: (
         Annotated[

@@ -9,6 +9,7 @@ from typing import Any
 
 from conformance.api.verdicts import Verdict
 from conformance.report import operators
+from conformance.report.generated import GeneratedView, generated_view
 from conformance.report.model import Report
 from conformance.report.parts import as_json, read_part
 from conformance.report.row_model import CellRow, ClauseRow, Expectation, HostBehaviour, Steps
@@ -107,6 +108,7 @@ class ReportView:
     failures: tuple[FailureGroup, ...]
     known: tuple[KnownGroup, ...]
     operators: operators.OperatorSummary | None
+    generated: GeneratedView | None
 
 
 def view_of(document: Mapping[str, Any]) -> ReportView:
@@ -127,6 +129,7 @@ def view_of(document: Mapping[str, Any]) -> ReportView:
         failure_groups(report, failing),
         _known_groups(report),
         operators.summary_of(report.operators) if report.operators else None,
+        generated_view(report),
     )
 
 

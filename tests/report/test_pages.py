@@ -197,7 +197,7 @@ def test_the_report_is_filtered_by_keyboard(visit: Callable[..., Visit]) -> None
             break
     seen.page.keyboard.type("case_crash")
     assert seen.shown("#failures details") == 1
-    assert "1 of 7 failures shown" in seen.page.locator("#filter .matches").inner_text()
+    assert "1 of 7 failures, 0 of 1 findings shown" in seen.page.locator("#filter .matches").inner_text()
     seen.page.keyboard.press("Control+A")
     seen.page.keyboard.press("Delete")
     assert seen.shown("#failures details") == every

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.api.verdicts import Verdict
+from support.generated_rows import FINDING, generated
 
 DIGEST = "0123456789abcdef" * 4
 HOSTILE = [
@@ -26,9 +27,21 @@ HOSTILE = [
     "\ud800 \u202e \x00 \x1b[31m",
 ]
 #: Strings that the schema chooses from a list, or that are digests: no report that was read has others there.
-CHOSEN = {"format", "sha256", "level", "achieved", "host", "target", "verdict", "outcome", "script"}
+CHOSEN = {"format", "sha256", "level", "achieved", "host", "target", "verdict", "outcome", "script", "fingerprint"}
 #: Objects whose names are an author's or a clause's own.
-FREE_NAMES = {"environment", "missing", "tolerances", "states", "seconds", "expected", "observed", "suites", "clauses"}
+FREE_NAMES = {
+    "environment",
+    "missing",
+    "tolerances",
+    "states",
+    "seconds",
+    "expected",
+    "observed",
+    "suites",
+    "clauses",
+    "discarded",
+    "refused",
+}
 
 EXPECTATION = {
     "reason": "known",
@@ -58,6 +71,34 @@ OPERATORS = {
             ("add", "int64", "wrong", 2, 4.0, "off"),
             ("sort", "float32", "refused", 1, None, ""),
         )
+    ],
+}
+#: What a report says of its generated cells: of the one below.
+GENERATED = {
+    "seeds": [7],
+    "axes": {"dtype": ["float32", "int64"], "layout": ["transposed", "stepped"]},
+    "clauses": [
+        {
+            "clause": "lowering.outputs",
+            "cells": 1,
+            "tried": 10,
+            "discarded": {"invalid": 3, "unstable": 1},
+            "refused": {"aten::foo": 2},
+            "seconds": 1.25,
+            "findings": 1,
+        }
+    ],
+    "values": ["dtype=float32", "dtype=int64", "layout=transposed", "layout=stepped"],
+    "counts": [10, 4, 1, 0],
+    "pairs": [[], [4], [1, 0], [0, 0, 0]],
+    "findings": [
+        {
+            "cause": FINDING["cause"],
+            "observable": FINDING["observable"],
+            "verdict": FINDING["verdict"],
+            "count": 3,
+            "cells": ["lowering.outputs[case_fail-full-yes/yes]"],
+        }
     ],
 }
 
@@ -134,6 +175,7 @@ def full_report() -> dict[str, Any]:
         "stderr": "cried",
     }
     cells = [cell(f"case_{verdict.value.lower()}", verdict, notes=["a remark"]) for verdict in Verdict]
+    cells[1] |= {"generated": generated(findings=[FINDING])}
     cells[1] |= {"error": {**error, "signal": 11, "more": {"deep": ["er"]}}, "expectation": EXPECTATION}
     cells[0] |= {"margin": {"comparisons": 3, "used": 0.25, "absolute": 1.5e-5, "dtype": "float32"}}
     cells[2] |= {"reproducer": {"script": "reproducers/case_crash-full-yes_yes/reproduce.py"}}
@@ -143,7 +185,7 @@ def full_report() -> dict[str, Any]:
         {"verdict": "PASS", "phase": "", "message": ""},
     ]
     cells.append(cell("case_fail", Verdict.PASS) | {"id": "lowering.outputs[case_fail-lite-yes/yes]"})
-    return report_of(cells) | {"operators": OPERATORS}
+    return report_of(cells) | {"operators": OPERATORS, "generated": GENERATED}
 
 
 def poisoned(value: Any, text: str, name: str = "") -> Any:

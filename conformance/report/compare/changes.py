@@ -83,6 +83,8 @@ def changes(before: Rows, after: Rows) -> tuple[CellChange, ...]:
             continue  # one of the runs was not asked about the operator
         old = Ending.of(before[cell]) if cell in before else None
         new = Ending.of(after[cell]) if cell in after else None
+        if old and new and old.verdict is new.verdict and before[cell].generated and after[cell].generated:
+            continue  # another budget, or another seed, finds more or less of the same
         change = change_of(old, new)
         if change is not None:
             found.append(CellChange(cell, change, old, new))
@@ -154,6 +156,7 @@ _CIRCUMSTANCES: dict[str, Callable[[Report], object]] = {
         name for name, reached in report.backend.states.items() if reached
     ),
     "seed": lambda report: report.run.seed,
+    "budget of generated cells": lambda report: report.run.generated or None,
     "version of the contract": lambda report: report.harness.contract.version,
     "digest of the contract": lambda report: report.harness.contract.sha256,
     "version of the harness": lambda report: report.harness.version,

@@ -8,6 +8,7 @@ from typing import Any
 from tabulate import tabulate
 
 from conformance.report._escape import escape_markdown as escape
+from conformance.report.generated import GeneratedView
 from conformance.report.model import Report
 from conformance.report.operators import OperatorSummary
 from conformance.report.row_model import CellRow
@@ -26,6 +27,7 @@ from conformance.report.view import (
 _MOST_FAILURES = 50
 _MOST_SENTENCES = 50
 _MOST_OPERATORS = 30
+_MOST_FINDINGS = 30
 _COLUMNS = ("clause", "verdict", "phase", "cells", "first cell")
 _RECORDED = ("reason", "issue", "owner", "expires")
 
@@ -42,6 +44,7 @@ def markdown(report: dict[str, Any]) -> str:
         *_list("Not exercised", view.not_exercised),
         *_failures(view),
         *(_operators(view.operators) if view.operators else ()),
+        *(_generated(view.generated) if view.generated else ()),
         *_flaky(view.report.cells),
         *_known(view),
         *_list("Missing for this level", view.report.certification.missing),
@@ -103,6 +106,35 @@ def _operators(summary: OperatorSummary) -> Iterable[str]:
         yield markdown_table(["outcome", "operator", "dtypes", "errors in the first", "message of the first"], body)
     if len(summary.groups) > _MOST_OPERATORS:
         yield f"... and {len(summary.groups) - _MOST_OPERATORS} more operators: report.json has them all."
+
+
+def _generated(view: GeneratedView) -> Iterable[str]:
+    yield "### Generated cells"
+    yield escape(view.headline)
+    numbers = ("cells", "tried", "discarded", "refused", "causes found")
+    body = [
+        [
+            each.clause,
+            str(each.cells),
+            str(each.tried),
+            *(str(sum(counts.values())) for counts in (each.discarded, each.refused)),
+            str(each.findings),
+        ]
+        for each in view.clauses
+    ]
+    yield markdown_table(["clause", *numbers], body, numbers=len(numbers))
+    axes = [[each.name, f"{len(each.met)} of {len(each.values)}", ", ".join(each.never)] for each in view.axes]
+    yield markdown_table(["axis", "values met", "never met"], axes)
+    yield escape(f"{view.values_line}; {view.pairs_line}.")
+    if view.found:
+        rows = [
+            [each.finding.verdict.value, each.finding.cause, str(each.count), each.cells[0], each.finding.message]
+            for each in view.found[:_MOST_FINDINGS]
+        ]
+        yield markdown_table(["verdict", "cause", "times", "first cell", "message"], rows)
+        yield "The page report.html has the program and the inputs of each."
+    if len(view.found) > _MOST_FINDINGS:
+        yield f"... and {len(view.found) - _MOST_FINDINGS} more causes: report.json has them all."
 
 
 def _flaky(cells: Iterable[CellRow]) -> Iterable[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tabulate import tabulate
 
+from conformance.report.generated import GeneratedView
 from conformance.report.operators import OperatorSummary
 from conformance.report.row_model import CellRow, Steps
 from conformance.report.view import (
@@ -33,6 +34,10 @@ _CELLS_SHOWN = 3
 _SENTENCES_SHOWN = 12
 #: So many operators that are not right are shown, unless every one is asked for.
 _OPERATORS_SHOWN = 10
+#: So many findings of generated cells, unless every one is asked for; and so many values of an axis that were
+#: never met.
+_FINDINGS_SHOWN = 5
+_NEVER_SHOWN = 3
 
 
 def summary_text(report: dict[str, Any], width: int, *, verbosity: int = 0) -> str:
@@ -42,6 +47,7 @@ def summary_text(report: dict[str, Any], width: int, *, verbosity: int = 0) -> s
     if verbosity >= 0:
         parts += [*_availability(view, width), _list("Notes", view.notes, width)]
     parts += [_operators(view.operators, width, every=every) if view.operators else ""]
+    parts += [_generated(view.generated, width, verbosity) if view.generated else ""]
     parts += [_known(view.known, width, every=every), _failures(view, width, every=every)]
     if verbosity >= 0:
         parts.append(textwrap.fill(view.selftest, width))
@@ -115,6 +121,31 @@ def _operators(summary: OperatorSummary, width: int, *, every: bool) -> str:
     if len(summary.groups) > _OPERATORS_SHOWN and not every:
         parts.append(f"  ... and {len(summary.groups) - _OPERATORS_SHOWN} more: conformance operators REPORT shows all")
     return "\n".join(parts)
+
+
+def _generated(view: GeneratedView, width: int, verbosity: int) -> str:
+    """What generated cells tried in a few lines, and what they found; every finding where that is asked for."""
+    parts = [textwrap.fill(view.headline, width)]
+    if verbosity >= 0:
+        parts += _hanging(view.aside, width, 2)
+        parts += _hanging(f"{view.values_line}; {view.pairs_line}", width, 2)
+        shown = [
+            f"{axis.name} {', '.join(axis.never if verbosity > 0 else _some(axis.never, _NEVER_SHOWN))}"
+            for axis in view.axes
+            if axis.never
+        ]
+        parts += _hanging(f"never met: {'; '.join(shown)}", width, 2) if shown else []
+    for found in view.found if verbosity > 0 else view.found[:_FINDINGS_SHOWN]:
+        finding = found.finding
+        parts += _hanging(f"{finding.verdict.value} {finding.cause} ({_counted(found.count, 'time')})", width, 2)
+        parts += _hanging(textwrap.shorten(finding.message, 3 * width), width, 6)
+    if len(view.found) > _FINDINGS_SHOWN and verbosity <= 0:
+        parts.append(f"  ... and {len(view.found) - _FINDINGS_SHOWN} causes more: report.html has all")
+    return "\n".join(parts)
+
+
+def _some(names: Sequence[str], most: int) -> list[str]:
+    return [*names[:most], *([f"{len(names) - most} more"] if len(names) > most else [])]
 
 
 def _hanging(text: str, width: int, indent: int) -> list[str]:
