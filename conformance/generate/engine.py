@@ -31,6 +31,8 @@ from conformance.generate.tally import Finding, Tally
 #: Seconds that making the findings of a round smaller may take, and those of a cell.
 _SHRINKING_SECONDS = 12.0
 _SHRINKING_SECONDS_OF_A_CELL = 40.0
+#: What need not be made smaller: it happens once in a process, whatever the trial is.
+_STATE = "process state"
 #: A cell tells so many kinds of failures apart.
 _MOST_KINDS = 12
 #: Hypothesis is asked for so many at a time, which are drawn from a seed of their own.
@@ -89,6 +91,8 @@ class Search:
         #: The smallest trial of each kind, what was played before it, and what was found.
         self._smallest: dict[str, tuple[Trial, list[Trial], list[Difference]]] = {}
         self._counts: dict[str, int] = {}
+        #: What of the process was seen to change: it may do so once, and hides nothing else then.
+        self._changed: set[str] = set()
 
     def run(self) -> None:
         """Search until the share is used up, and note everything in the tally."""
@@ -134,7 +138,7 @@ class Search:
             failing = self._try(trial)
             if self._until == _NEVER and self._is_done():
                 raise _Enough
-            if failing is not None and shrinks:
+            if failing is not None and shrinks and not failing.startswith(_STATE.replace(" ", "_")):
                 if self._until == _NEVER:
                     self._until = time.monotonic() + min(_SHRINKING_SECONDS, self._shrinking_left)
                 raise _kind(failing)
@@ -167,14 +171,18 @@ class Search:
             found = [_difference(ended)]
         if not shrinking:
             self._tally.count(trial)
+        found = [each for each in found if each.text not in self._changed]
         if not found:
             return None
         observable = found[0].observable
+        if observable == _STATE:
+            self._changed.update(each.text for each in found)
         explained = self._explained(trial, observable)
         if explained is not None and not shrinking:
             self._counts[explained] += 1
             return None
-        name = f"{observable} {self._number}".replace(" ", "_")
+        number = len(self._changed) if observable == _STATE else self._number
+        name = f"{observable} {number}".replace(" ", "_")
         if name not in self._smallest:
             if len(self._smallest) >= _MOST_KINDS:
                 return None
