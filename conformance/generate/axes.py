@@ -1,89 +1,39 @@
-"""The axes along which generated cells draw what they try, and what each can be: what a report shows as met or not."""
+"""The axes along which trials vary, and what each can be. Imports no torch."""
 
 from __future__ import annotations
 
-#: Axis → its values, in the order of a report. A tried program or scenario has several values of one axis: its inputs
-#: differ.
-AXES: dict[str, tuple[str, ...]] = {
+from collections.abc import Mapping
+
+#: Every axis, and the values that it has, the plainest first.
+AXES: Mapping[str, tuple[str, ...]] = {
     "dtype": (
-        "float32",
-        "float64",
-        "float16",
-        "bfloat16",
-        "int64",
-        "int32",
-        "int16",
-        "int8",
-        "uint8",
-        "bool",
-        "complex64",
-        "mixed",
-        "promoted",
-        "Python scalar",
+        "float32", "float64", "float16", "bfloat16", "complex64", "int64", "int32", "int16", "int8", "uint8", "bool",
+        "mixed", "Python number",
     ),
     "size": (
-        "empty",
-        "one",
-        "odd",
-        "prime",
-        "power of two",
-        "around a power of two",
-        "large",
-        "rank 0",
-        "rank 1",
-        "rank 2",
-        "rank 3",
-        "rank 4",
-        "rank 5",
-        "grown",
-        "shrunk",
-        "back",
+        "even", "odd", "1", "empty", "large", "beyond a thread's share", "rank 0", "rank 1", "rank 2", "rank 3",
+        "rank 4", "rank 5", "changed",
     ),
     "layout": (
-        "contiguous",
-        "transposed",
-        "stepped",
-        "offset",
-        "expanded",
-        "channels_last",
-        "shared memory",
-        "one tensor twice",
+        "contiguous", "transposed", "stepped", "offset", "expanded", "channels_last", "one tensor twice", "overlapping",
     ),
     "value": (
-        "ordinary",
-        "zero",
-        "negative zero",
-        "one",
-        "minus one",
-        "extreme",
-        "half",
-        "tie",
-        "repeated",
-        "sorted",
-        "denormal",
-        "large",
-        "infinite",
-        "NaN",
+        "ordinary", "small", "halves", "positive", "negative", "zeros", "ones", "minus_zero", "repeated", "sorted",
+        "large", "tiny", "inf", "minus_inf", "nan", "all_nan", "extremes",
     ),
     "state": (
-        "untouched",
-        "changed in place",
-        "replaced",
-        "loaded",
-        "shared",
-        "frozen",
-        "requires grad",
-        "refilled",
+        "none", "parameters", "buffers", "submodules", "in place", "replaced", "loaded", "refilled", "twin", "written",
     ),
-    "mode": (
-        "grad",
-        "no_grad",
-        "inference",
-        "train",
-        "eval",
-        "autocast",
-        "deterministic",
-        "default dtype",
-        "threads",
+    "mode": ("grad", "no_grad", "inference", "autocast", "deterministic", "backward", "train", "thread"),
+    "event": (
+        "first call", "later call", "second model", "lowered again", "fail", "save_load", "damaged", "drop", "reset",
     ),
-}
+}  # fmt: skip
+
+#: What every trial has, or the plainest has: no part of a cause.
+PLAIN = frozenset(
+    (
+        "dtype=float32", "size=even", "size=odd", "size=rank 1", "size=rank 2", "layout=contiguous", "value=ordinary",
+        "state=none", "mode=grad", "mode=no_grad", "event=first call",
+    )
+)  # fmt: skip

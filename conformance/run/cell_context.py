@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conformance.api.availability import Availability
@@ -21,6 +22,7 @@ from conformance.toolchains.client import CellDevice, PreparedCase
 
 if TYPE_CHECKING:
     from conformance.generate.budget import Budget
+from conformance.generate.laboratory import Laboratory
 
 #: What a clause can ask for by the name of a parameter; "bench" is what former releases called "context".
 PARTS = frozenset(
@@ -133,6 +135,23 @@ class CellContext:
         if self._run.generated is None:
             raise HarnessError("a generated cell needs a budget, and this run was given none: RunContext(generated=)")
         return self._run.generated
+
+    @property
+    def laboratory(self) -> Laboratory:
+        """Where generated programs are tried on the backend."""
+        return self._run.laboratory(self.cell.backend)
+
+    @property
+    def kept(self) -> Path | None:
+        """The file of what the cell found before; None where nothing is kept."""
+        if self._run.kept is None:
+            return None
+        return self._run.kept / self.cell.backend / f"{self.cell.clause.id}-{self.cell.theme}.json"
+
+    @property
+    def first_finding_only(self) -> bool:
+        """Whether a generated cell ends at its first finding, as it is."""
+        return self._run.first_finding_only
 
     @property
     def cells_that_share(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,8 @@ from conformance.toolchains.client import PreparedCase
 
 if TYPE_CHECKING:
     from conformance.generate.budget import Budget
+from conformance.generate.judge import Rules
+from conformance.generate.laboratory import Laboratory
 
 #: However often a backend has hung, a verb of it gets so many seconds.
 LEAST_SECONDS = 2.0
@@ -53,6 +56,8 @@ class RunContext:
         goldens: Path | None = None,
         samples: int = SAMPLES,
         generated: Budget | None = None,
+        kept: Path | None = None,
+        first_finding_only: bool = False,
     ) -> None:
         self.pool = pool
         self.hosts = hosts or pool
@@ -61,11 +66,16 @@ class RunContext:
         self.seed = seed
         self.descriptions = descriptions
         self.generated = generated
+        #: The folder of what generated cells found before, which they try first; None: nothing is kept.
+        self.kept = kept
+        #: Whether a generated cell ends at its first finding, as it is.
+        self.first_finding_only = first_finding_only
         #: Backend → how many of its cells share the budget.
         self._sharing: collections.Counter[str] = collections.Counter()
         self._goldens = goldens
         self._operator_samples = samples
         self._trials: dict[str, OperatorTrial] = {}
+        self._laboratories: dict[str, Laboratory] = {}
         self._timeouts: collections.Counter[str] = collections.Counter()
         self._samples: dict[tuple[str, str, int], tuple[Call, ...]] = {}
         #: What plain PyTorch, or what stands in for a backend, came to: toolchain, cell and stand-in → outcome.
@@ -140,8 +150,39 @@ class RunContext:
             )
         return self._trials[backend]
 
+    def laboratory(self, backend: str) -> Laboratory:
+        """Where generated programs are tried on a backend; one for all cells, because its processes serve many."""
+        if backend not in self._laboratories:
+            description = self.descriptions[backend]
+            toolchain = toolchain_named(description.toolchain)
+            traits = toolchain.programs
+            assert traits is not None, "a toolchain with generated clauses says what its models do with programs"
+
+            def opened(role: str, subject: dict[str, Any] | None, environment: dict[str, str | None]) -> Device:
+                return Device(role, lambda: self.pool.fork(toolchain.device(role), subject, environment), Ledger())
+
+            environment = description.environment(Availability.FULL) or {}
+            stand_ins = [dataclasses.asdict(each.source) for each in toolchain.stand_ins]
+            self._laboratories[backend] = Laboratory(
+                lambda: opened("control", None, {}),
+                lambda: opened("host", description.subject(), environment),
+                [functools.partial(opened, "host", subject, {}) for subject in (None, *stand_ins)],
+                rules=Rules(
+                    aliases=traits.keeps_aliases,
+                    strides=traits.keeps_strides,
+                    writes=traits.keeps_writes,
+                    gradients=traits.keeps_gradients,
+                    tolerances=description.tolerances,
+                ),
+                seconds=lambda: self.limits(backend).seconds,
+                timed_out=lambda: self.timed_out(backend),
+            )
+        return self._laboratories[backend]
+
     def close(self) -> None:
         """End every process."""
+        for laboratory in self._laboratories.values():
+            laboratory.close()
         for trial in self._trials.values():
             trial.close()
         self.pool.close()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.api.backend import Backend
 from conformance.extensions import ExtensionError, given, resolve
-from conformance.toolchains._toolchain import NativeProgram, Reproduction, StandIn, Toolchain
+from conformance.toolchains._toolchain import NativeProgram, ProgramTraits, Reproduction, StandIn, Toolchain
 from conformance.toolchains.source import PluginError, Source, installed_sources
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NativeProgram",
     "PluginError",
+    "ProgramTraits",
     "Reproduction",
     "Source",
     "StandIn",

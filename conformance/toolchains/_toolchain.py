@@ -39,6 +39,29 @@ class NativeProgram:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class ProgramTraits:
+    """What models of a toolchain do with a generated program, beside computing what it says.
+
+    Its devices answer the verbs ``know`` and ``play``; see :mod:`conformance.generate.play`.
+    """
+
+    #: Whether a model keeps the weights that it had when it was lowered, and not those that it gets later.
+    copies_weights: bool
+    #: Whether a result lies in the memory of an argument where it does in eager PyTorch; and is an argument.
+    keeps_aliases: bool
+    #: Whether a result has the strides of eager PyTorch's; else it is contiguous where that is.
+    keeps_strides: bool
+    #: Whether what eager PyTorch writes to arguments and buffers is written.
+    keeps_writes: bool
+    #: Whether it can be gone back from.
+    keeps_gradients: bool
+    #: Whether it can be put into training after it was lowered.
+    trains: bool
+    #: Whether something lowered can be saved and loaded.
+    saves: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Reproduction:
     """What a script without the harness has to know of a backend, and cannot ask it. Every value is a builtin one."""
 
@@ -86,6 +109,9 @@ class Toolchain:
     cases: ClassVar[tuple[str, ...]] = ()
     #: The folder of its part of the contract: files ``test_*.py``, each a suite.
     suites: ClassVar[Path]
+
+    #: What its models do with generated programs; None: there are no generated clauses for it.
+    programs: ClassVar[ProgramTraits | None] = None
 
     #: What excuses a failure under ``Control.STAND_INS``, after plain PyTorch.
     stand_ins: ClassVar[tuple[StandIn, ...]] = ()

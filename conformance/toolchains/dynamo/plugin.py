@@ -13,7 +13,15 @@ from conformance._util.shipped import shipped_folder
 from conformance.api.backend import Backend, DynamoBackend
 from conformance.api.features import delegation
 from conformance.hookspecs import hookimpl
-from conformance.toolchains import PluginError, Reproduction, Source, StandIn, Toolchain, installed_sources
+from conformance.toolchains import (
+    PluginError,
+    ProgramTraits,
+    Reproduction,
+    Source,
+    StandIn,
+    Toolchain,
+    installed_sources,
+)
 
 _HERE = "conformance.toolchains.dynamo"
 #: Where backends of ``torch.compile`` register themselves with PyTorch.
@@ -32,9 +40,18 @@ class Dynamo(Toolchain):
     client = f"{_HERE}.client:DynamoDevice"
     preload = f"{_HERE}.preload"
     run_folders = ("TORCHINDUCTOR_CACHE_DIR",)
-    cases = tuple(f"{_HERE}.cases.{name}" for name in ("models", "state", "training"))
+    cases = tuple(f"{_HERE}.cases.{name}" for name in ("models", "state", "outputs", "training"))
 
     stand_ins = (StandIn(Source(name="aot_eager", toolchain="dynamo"), "AOT Autograd without a backend"),)
+    programs = ProgramTraits(
+        copies_weights=False,
+        keeps_aliases=True,
+        keeps_strides=True,
+        keeps_writes=True,
+        keeps_gradients=True,
+        trains=True,
+        saves=False,
+    )
     conforming = ("dynamo_control", "aot_eager")
     entry_point_group = ENTRY_POINT_GROUP
     takes_options = True

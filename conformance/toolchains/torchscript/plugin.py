@@ -9,7 +9,7 @@ from typing import Any
 from conformance._util.shipped import shipped_folder
 from conformance.api.backend import Backend, TorchScriptBackend
 from conformance.hookspecs import hookimpl
-from conformance.toolchains import NativeProgram, PluginError, Reproduction, Toolchain
+from conformance.toolchains import NativeProgram, PluginError, ProgramTraits, Reproduction, Toolchain
 
 _HERE = "conformance.toolchains.torchscript"
 _BACKENDS = "__torch__.torch.classes.__backends__."
@@ -34,6 +34,15 @@ class TorchScript(Toolchain):
         for name in ("arithmetic", "dtypes", "flow", "memory", "networks", "quantized", "signatures")
     )
 
+    programs = ProgramTraits(
+        copies_weights=True,
+        keeps_aliases=False,
+        keeps_strides=False,
+        keeps_writes=False,
+        keeps_gradients=False,
+        trains=False,
+        saves=True,
+    )
     conforming = ("reference", "python_control")
     library_hint = "registers no TorchScript backend (a static torch::jit::backend<...> object in it would)"
     suites = shipped_folder("suites") / "torchscript"

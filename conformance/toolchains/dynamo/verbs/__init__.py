@@ -9,6 +9,7 @@ from conformance.devices import Session
 from conformance.devices.protocol import WITHOUT_MODULES
 from conformance.toolchains.dynamo.verbs import (  # noqa: F401  (each adds to the table)
     artifacts,
+    generated,
     inspection,
     lowering,
     modes,

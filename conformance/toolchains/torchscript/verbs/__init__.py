@@ -7,6 +7,7 @@ from typing import Any
 from conformance.toolchains.torchscript.verbs import (  # noqa: F401  (each adds to the table)
     artifacts,
     composition,
+    generated,
     guards,
     inspection,
     lowering,

@@ -1,0 +1,24 @@
+"""The grammar of programs: a rule for each kind of statement, in families. It guesses nothing about validity.
+
+Importing this registers every rule.
+"""
+
+from __future__ import annotations
+
+from conformance.generate.grammar import (
+    dtypes,
+    elementwise,
+    flow,
+    indexing,
+    matrices,
+    networks,
+    reductions,
+    shapes,
+    writes,
+)
+from conformance.generate.grammar.builder import Abandoned, Builder
+from conformance.generate.grammar.rules import RULES, Rule
+
+__all__ = ["RULES", "Abandoned", "Builder", "Rule"]
+
+_ = (dtypes, elementwise, flow, indexing, matrices, networks, reductions, shapes, writes)

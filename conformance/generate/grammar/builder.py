@@ -1,0 +1,279 @@
+"""A program while it is drawn: its values so far, on the meta device, and the statements that made them.
+
+Whether a statement is valid is asked of PyTorch, which computes sizes and dtypes on the meta device: one that it
+refuses is not taken.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import warnings
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+import torch
+
+from conformance.generate.drawing import Draw
+from conformance.generate.program import Line, Program, TensorSpec
+
+#: Elements that a value may have at most: a program must not take long.
+_MOST_ELEMENTS = 70_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Value:
+    """A tensor of a program: its name, and what the meta device knows of it.
+
+    ``origin`` is "argument", "state", or "made"; ``fresh`` is true where the program may write to it as it likes.
+    """
+
+    name: str
+    meta: torch.Tensor
+    origin: str
+    fresh: bool
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.meta.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.meta.shape)
+
+    @property
+    def rank(self) -> int:
+        return self.meta.dim()
+
+    @property
+    def floating(self) -> bool:
+        return self.dtype.is_floating_point
+
+    @property
+    def integral(self) -> bool:
+        return not self.floating and not self.dtype.is_complex and self.dtype != torch.bool
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Abandoned(Exception):
+    """A rule found nothing among the values that it can be about."""
+
+
+class Builder:
+    """Makes a program statement by statement. ``missing`` are the features that it must do without."""
+
+    def __init__(self, draw: Draw, toolchain: str, missing: Collection[str] = ()) -> None:
+        self.draw = draw
+        self.toolchain = toolchain
+        self.missing = missing
+        self.values: list[Value] = []
+        self.scalars: list[tuple[str, str]] = []
+        self.marks: set[str] = set()
+        self._lines: list[Line] = []
+        self._arguments: list[tuple[str, str]] = []
+        self._specs: list[TensorSpec] = []
+        self._parameters: list[tuple[str, TensorSpec]] = []
+        self._buffers: list[tuple[str, TensorSpec]] = []
+        self._modules: list[tuple[str, str]] = []
+        self._names: dict[str, Any] = {"torch": torch, "F": torch.nn.functional, "self": _State()}
+        self._counter = 0
+
+    # What a program begins with.
+
+    def argument(self, spec: TensorSpec) -> Value:
+        """A tensor among the arguments of ``forward``."""
+        name = f"x{len(self._arguments)}"
+        self._arguments.append((name, "Tensor"))
+        self._specs.append(spec)
+        return self._add(Value(name, _meta(spec), "argument", fresh=False))
+
+    def scalar(self, kind: str) -> str:
+        """A Python number among the arguments of ``forward``."""
+        name = f"x{len(self._arguments)}"
+        self._arguments.append((name, kind))
+        self.scalars.append((name, kind))
+        self._names[name] = {"int": 2, "float": 1.5, "bool": True}[kind]
+        return name
+
+    def parameter(self, spec: TensorSpec) -> Value:
+        """A parameter of the model."""
+        return self._state("p", self._parameters, spec)
+
+    def buffer(self, spec: TensorSpec) -> Value:
+        """A buffer of the model."""
+        return self._state("b", self._buffers, spec)
+
+    def _state(self, letter: str, known: list[tuple[str, TensorSpec]], spec: TensorSpec) -> Value:
+        name = f"{letter}{len(known)}"
+        known.append((name, spec))
+        setattr(self._names["self"], name, _meta(spec))
+        value = Value(f"self.{name}", _meta(spec), "state", fresh=False)
+        self.values.append(value)
+        return value
+
+    def module(self, constructor: str) -> str:
+        """A submodule, by the source of its constructor; the expression that calls it."""
+        name = f"m{len(self._modules)}"
+        with torch.device("meta"):
+            made = eval(constructor, self._names)
+        self._modules.append((name, constructor))
+        setattr(self._names["self"], name, made)
+        return f"self.{name}"
+
+    # Values to make others from.
+
+    def pick(self, wanted: Callable[[Value], bool] = lambda value: True) -> Value:
+        """A value of that kind; later ones more often. Raises Abandoned where there is none."""
+        found = [value for value in reversed(self.values) if wanted(value)]
+        if not found:
+            raise Abandoned
+        return found[min(self.draw.upto(len(found) - 1), self.draw.upto(len(found) - 1))]
+
+    def float_value(self, rank: int | None = None, least: int = 0) -> Value:
+        """A floating-point one, of that rank or of at least so many dimensions."""
+        return self.pick(lambda value: value.floating and value.rank >= least and (rank is None or value.rank == rank))
+
+    def number(self, value: Value | None = None) -> str:
+        """A Python number, as a program writes it; whole where the value beside it is."""
+        if self.scalars and self.draw.chance(2):
+            kinds = ("int",) if value is not None and not value.floating else ("int", "float")
+            names = [name for name, kind in self.scalars if kind in kinds]
+            if names:
+                return self.draw.choice(names)
+        if value is not None and value.rank and self.draw.chance(6):
+            return f"{value}.shape[{self.draw.upto(value.rank - 1)}]"
+        whole = value is not None and (value.integral or value.dtype == torch.bool)
+        return self.draw.of("2", "3", "-1", "0", "7") if whole else self.draw.of("2", "0.5", "-1.5", "0", "1e-3", "3.7")
+
+    def dim(self, value: Value) -> int:
+        """A dimension of a value, counted from either end. Raises Abandoned for a value without any."""
+        if not value.rank:
+            raise Abandoned
+        chosen = self.draw.upto(value.rank - 1)
+        return chosen - value.rank if self.draw.chance(2) else chosen
+
+    # Statements.
+
+    def make(
+        self, operator: str, expression: str, *, like: str = "", fresh: bool | None = None, several: int = 1
+    ) -> list[Value]:
+        """Append ``v = expression``, which gives so many values. ``like`` is what has its sizes and dtype where the
+        meta device cannot say; whether it is ``fresh``, and no view, is read from the memory where it is None.
+
+        Raises Abandoned where PyTorch refuses it.
+        """
+        names = [self._name() for _ in range(several)]
+        result = self._evaluate(like or expression)
+        results = list(result) if isinstance(result, tuple | list) else [result]
+        if len(results) < several or not all(isinstance(each, torch.Tensor) for each in results):
+            raise Abandoned
+        results = results[:several]
+        if any(each.numel() > _MOST_ELEMENTS or each.dim() > 6 for each in results):
+            raise Abandoned
+        target = ", ".join(names) + ("," if several == 1 and isinstance(result, tuple | list) else "")
+        self._lines.append(Line(operator, f"{target} = {expression}"))
+        own = {id(each.meta.untyped_storage()) for each in self.values}
+        memories = {each.meta.untyped_storage()._cdata for each in self.values}
+        made = []
+        for name, tensor in zip(names, results, strict=True):
+            is_fresh = tensor.untyped_storage()._cdata not in memories and id(tensor) not in own
+            self._names[name] = tensor
+            made.append(self._add(Value(name, tensor, "made", is_fresh if fresh is None else fresh)))
+        return made
+
+    def write(self, operator: str, statement: str, mark: str = "") -> None:
+        """Append a statement that gives no value, such as a write in place. Raises Abandoned as :meth:`make`."""
+        try:
+            with warnings.catch_warnings(), torch.no_grad():
+                warnings.simplefilter("ignore")
+                exec(statement, self._names)
+        except Exception:
+            raise Abandoned from None
+        self._lines.append(Line(operator, statement))
+        if mark:
+            self.marks.add(mark)
+
+    def block(self, operator: str, text: str, name: str, like: str) -> Value:
+        """Append a statement of several lines that binds ``name`` to something of the sizes and dtype of ``like``."""
+        tensor = self._evaluate(like)
+        if not isinstance(tensor, torch.Tensor):
+            raise Abandoned
+        self._lines.append(Line(operator, text))
+        self._names[name] = tensor
+        return self._add(Value(name, tensor, "made", fresh=False))
+
+    def name(self) -> str:
+        """A name that no value has."""
+        return self._name()
+
+    def _evaluate(self, expression: str) -> Any:
+        try:
+            with warnings.catch_warnings(), torch.no_grad():
+                warnings.simplefilter("ignore")
+                return eval(expression, self._names)
+        except Exception:
+            raise Abandoned from None
+
+    def _name(self) -> str:
+        self._counter += 1
+        return f"v{self._counter - 1}"
+
+    def _add(self, value: Value) -> Value:
+        self._names.setdefault(value.name, value.meta)
+        self.values.append(value)
+        return value
+
+    @property
+    def specs(self) -> list[TensorSpec]:
+        """Of the arguments that are tensors, in order."""
+        return self._specs
+
+    @property
+    def length(self) -> int:
+        """How many statements there are."""
+        return len(self._lines)
+
+    def program(self, result: str) -> Program:
+        """The program, without state and modules that nothing needs.
+
+        Statements that nothing needs stay: a compiler meets dead code too, and must not lose what it writes.
+        """
+        text = "\n".join([*(line.text for line in self._lines), result])
+        parts = (self._parameters, self._buffers, self._modules)
+        parameters, buffers, modules = (tuple(each for each in kept if f"self.{each[0]}" in text) for kept in parts)
+        return Program(
+            tuple(self._arguments),
+            tuple(self._lines),
+            result,
+            parameters,  # type: ignore[arg-type]
+            buffers,  # type: ignore[arg-type]
+            modules,  # type: ignore[arg-type]
+            tuple(sorted(self.marks)),
+        )
+
+
+class _State:
+    """What stands for the model on the meta device."""
+
+
+def _meta(spec: TensorSpec) -> torch.Tensor:
+    dtype = getattr(torch, spec.dtype)
+    shape = spec.shape
+    match spec.layout:
+        case "transposed" if len(shape) >= 2:
+            swapped = (*shape[:-2], shape[-1], shape[-2])
+            return torch.empty(swapped, dtype=dtype, device="meta").transpose(-1, -2)
+        case "stepped" if shape:
+            return torch.empty((*shape[:-1], shape[-1] * 2), dtype=dtype, device="meta")[..., ::2]
+        case "expanded" if shape and shape[0] > 1:
+            return torch.empty((1, *shape[1:]), dtype=dtype, device="meta").expand(shape)
+        case "channels_last" if len(shape) == 4:
+            return torch.empty(shape, dtype=dtype, device="meta", memory_format=torch.channels_last)
+    return torch.empty(shape, dtype=dtype, device="meta")
+
+
+def elements(shape: Iterable[int]) -> int:
+    """How many elements a tensor of that shape has."""
+    return math.prod(shape)

@@ -1,0 +1,75 @@
+"""Statements about dtypes: casts, mixtures, promotion."""
+
+from __future__ import annotations
+
+from conformance.generate.grammar.builder import Builder
+from conformance.generate.grammar.rules import rule
+
+#: A dtype, and the feature that it needs.
+_DTYPES = (
+    ("float32", ""), ("float64", "float64"), ("float16", "half_precision"), ("bfloat16", "half_precision"),
+    ("int64", "integers"), ("int32", "integers"), ("uint8", "integers"), ("int8", "integers"), ("bool", "booleans"),
+)  # fmt: skip
+
+
+@rule("dtypes", "mixed_dtypes", weight=4)
+def cast(b: Builder) -> None:
+    one = b.pick(lambda value: not value.dtype.is_complex)
+    names = [name for name, needed in _DTYPES if needed not in b.missing or not needed]
+    dtype = b.draw.choice(names)
+    if dtype in ("uint8", "int8", "int32") and one.floating:
+        # what a float beyond an integer's range becomes is left open by PyTorch
+        one = b.make("clamp", f"torch.nan_to_num({one}.clamp(0, 100))")[0]
+    elif dtype == "int64" and one.floating:
+        one = b.make("clamp", f"torch.nan_to_num({one}.clamp(-1000, 1000))")[0]
+    b.make("to", f"{one}.to(torch.{dtype})", fresh=False)
+
+
+@rule("dtypes", "mixed_dtypes", weight=3)
+def mixed(b: Builder) -> None:
+    one = b.pick()
+    other = b.pick(lambda value: value.dtype != one.dtype)
+    symbol, name = b.draw.of(("+", "add"), ("*", "mul"), ("-", "sub"), ("/", "div"))
+    b.make(name, f"{one} {symbol} {other}")
+
+
+@rule("dtypes", "mixed_dtypes", "zero_dim", weight=2)
+def beside_zero_dim(b: Builder) -> None:
+    one = b.pick()
+    dtype = b.draw.of("float32", "float64", "int64") if "float64" not in b.missing else "float32"
+    b.make("mul", f"{one} * torch.tensor(2, dtype=torch.{dtype})")
+
+
+@rule("dtypes", "mixed_dtypes")
+def as_other(b: Builder) -> None:
+    one, other = (
+        b.pick(lambda value: not value.dtype.is_complex and not value.floating),
+        b.pick(lambda value: not value.dtype.is_complex),
+    )
+    b.make("type_as", f"{one}.type_as({other})", fresh=False)
+
+
+@rule("dtypes", "integers")
+def whole(b: Builder) -> None:
+    one, other = b.pick(lambda value: value.integral), b.pick(lambda value: value.integral)
+    name, text = b.draw.of(
+        ("floor_divide", f"torch.floor_divide({one}, {other}.abs() + 1)"),
+        ("remainder", f"{one} % ({other}.abs() + 1)"),
+        ("div", f"{one} / ({other}.abs() + 1)"),
+        ("sum", f"{one}.sum()"),
+        ("mul", f"{one} * {other}"),
+        ("pow", f"{one} ** 2"),
+        ("fmod", f"torch.fmod({one}, {other}.abs() + 1)"),
+    )
+    b.make(name, text)
+
+
+@rule("dtypes", "booleans")
+def of_booleans(b: Builder) -> None:
+    one = b.pick(lambda value: str(value.dtype) == "torch.bool")
+    name, text = b.draw.of(
+        ("sum", f"{one}.sum()"), ("add", f"{one} + {one}"), ("mul", f"{one} * 2.5"), ("cumsum", f"{one}.cumsum(0)"),
+        ("bitwise_not", f"~{one}"), ("where", f"torch.where({one}, 1.0, -1.0)"), ("mean", f"{one}.float().mean()"),
+        ("any", f"{one}.any()"), ("argmax", f"{one}.int().argmax()"),
+    )  # fmt: skip
+    b.make(name, text)

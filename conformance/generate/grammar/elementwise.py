@@ -1,0 +1,181 @@
+"""Statements that compute element by element."""
+
+from __future__ import annotations
+
+from conformance.generate.grammar.builder import Builder, Value
+from conformance.generate.grammar.rules import rule
+
+_FLOAT_FUNCTIONS = (
+    "exp", "sigmoid", "tanh", "sin", "cos", "sqrt", "rsqrt", "log", "log1p", "expm1", "erf", "reciprocal", "atan",
+    "floor", "ceil", "round", "trunc", "frac", "sinh", "cosh", "asinh", "log2", "log10", "exp2", "erfc", "tan",
+)  # fmt: skip
+_ANY_FUNCTIONS = ("abs", "neg", "sign", "square", "positive")
+_ACTIVATIONS = (
+    "relu", "gelu", "silu", "softplus", "leaky_relu", "elu", "hardtanh", "hardswish", "hardsigmoid", "mish", "selu",
+    "relu6", "logsigmoid", "tanhshrink", "softsign", "celu", "softshrink", "hardshrink",
+)  # fmt: skip
+_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+
+
+def _number(value: Value) -> bool:
+    return value.dtype.__str__() != "torch.bool"
+
+
+@rule("elementwise", weight=3)
+def add_or_subtract(b: Builder) -> None:
+    one, other = b.pick(), b.pick()
+    symbol = b.draw.of("+", "-")
+    b.make({"+": "add", "-": "sub"}[symbol], f"{one} {symbol} {other}")
+
+
+@rule("elementwise", "elementwise", weight=4)
+def binary(b: Builder) -> None:
+    one, other = b.pick(_number), b.pick()
+    if b.draw.chance(2):
+        symbol, name = b.draw.of(("*", "mul"), ("/", "div"), ("**", "pow"), ("//", "floor_divide"), ("%", "remainder"))
+        b.make(name, f"{one} {symbol} {other}")
+    else:
+        name = b.draw.of("maximum", "minimum", "fmod", "atan2", "hypot", "fmax", "fmin", "copysign", "logaddexp", "mul")
+        b.make(name, f"torch.{name}({one}, {other})")
+
+
+@rule("elementwise", "elementwise", weight=3)
+def with_number(b: Builder) -> None:
+    one = b.pick(_number)
+    number = b.number(one)
+    symbol, name = b.draw.of(
+        ("*", "mul"),
+        ("+", "add"),
+        ("-", "sub"),
+        ("/", "div"),
+        ("**", "pow"),
+        ("//", "floor_divide"),
+        ("%", "remainder"),
+    )
+    if symbol in ("/", "//", "%") and number == "0":
+        number = "2"
+    if symbol == "**":
+        number = b.draw.of("2", "3", "1", "0.5") if one.floating else b.draw.of("2", "3", "0")
+    reverse = symbol in "+-*/" and b.draw.chance(4)
+    b.make(name, f"{number} {symbol} {one}" if reverse else f"{one} {symbol} {number}")
+
+
+@rule("elementwise", "elementwise")
+def scaled(b: Builder) -> None:
+    one, other = b.pick(_number), b.pick(_number)
+    name = b.draw.of("add", "sub")
+    b.make(name, f"torch.{name}({one}, {other}, alpha={b.draw.of('2', '3', '-1')})")
+
+
+@rule("elementwise", "elementwise", weight=3)
+def unary(b: Builder) -> None:
+    if b.draw.chance(3):
+        one = b.pick(_number)
+        name = b.draw.choice(_ANY_FUNCTIONS)
+    else:
+        one = b.pick(lambda value: value.floating or value.integral)
+        name = b.draw.choice(_FLOAT_FUNCTIONS)
+    b.make(name, f"torch.{name}({one})")
+
+
+@rule("elementwise", "elementwise", weight=2)
+def activation(b: Builder) -> None:
+    one = b.float_value()
+    name = b.draw.choice(_ACTIVATIONS)
+    extra = ", approximate='tanh'" if name == "gelu" and b.draw.chance(2) else ""
+    b.make(name, f"F.{name}({one}{extra})")
+
+
+@rule("elementwise", "elementwise", "booleans", weight=2)
+def comparison(b: Builder) -> None:
+    one = b.pick(lambda value: not value.dtype.is_complex)
+    other = str(b.pick(lambda value: not value.dtype.is_complex)) if b.draw.chance(2) else b.number(one)
+    symbol = b.draw.choice(_COMPARISONS)
+    names = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+    b.make(names[symbol], f"{one} {symbol} {other}")
+
+
+@rule("elementwise", "elementwise", "booleans")
+def float_test(b: Builder) -> None:
+    name = b.draw.of("isnan", "isinf", "isfinite", "signbit", "logical_not")
+    b.make(name, f"torch.{name}({b.pick(lambda value: not value.dtype.is_complex)})")
+
+
+@rule("elementwise", "elementwise", "booleans")
+def logical(b: Builder) -> None:
+    one, other = b.pick(), b.pick()
+    name = b.draw.of("logical_and", "logical_or", "logical_xor")
+    b.make(name, f"torch.{name}({one}, {other})")
+
+
+@rule("elementwise", "elementwise", "integers")
+def bitwise(b: Builder) -> None:
+    one = b.pick(lambda value: not value.floating and not value.dtype.is_complex)
+    other = b.pick(lambda value: not value.floating and not value.dtype.is_complex)
+    symbol, name = b.draw.of(("&", "bitwise_and"), ("|", "bitwise_or"), ("^", "bitwise_xor"))
+    if one.integral and b.draw.chance(3):
+        symbol, name = b.draw.of(("<<", "bitwise_left_shift"), (">>", "bitwise_right_shift"))
+        b.make(name, f"{one} {symbol} {b.draw.of('1', '3')}")
+        return
+    if b.draw.chance(4):
+        b.make("bitwise_not", f"~{one}")
+        return
+    b.make(name, f"{one} {symbol} {other}")
+
+
+@rule("elementwise", "elementwise", "booleans", weight=2)
+def choose(b: Builder) -> None:
+    one, other = b.pick(lambda value: not value.dtype.is_complex), b.pick()
+    test = f"{one} > {b.number(one)}"
+    if one.dtype.__str__() == "torch.bool":
+        test = str(one)
+    second = str(b.pick()) if b.draw.chance(2) else "0.0" if other.floating else str(b.pick())
+    b.make("where", f"torch.where({test}, {other}, {second})")
+
+
+@rule("elementwise", "elementwise", weight=2)
+def clamp(b: Builder) -> None:
+    one = b.pick(lambda value: value.floating or value.integral)
+    bounds = (
+        b.draw.of("min=0", "max=1", "-1, 1", "min=-2, max=2")
+        if one.integral
+        else b.draw.of("min=0.0", "max=0.5", "-1.0, 1.0", "min=-0.25, max=3.5")
+    )
+    if b.draw.chance(3):
+        bounds = f"min={b.pick(lambda value: value.dtype == one.dtype)}"
+    b.make("clamp", f"torch.clamp({one}, {bounds})")
+
+
+@rule("elementwise", "elementwise")
+def three(b: Builder) -> None:
+    one, two, other = b.float_value(), b.float_value(), b.float_value()
+    name, text = b.draw.of(
+        ("addcmul", f"torch.addcmul({one}, {two}, {other}, value=0.5)"),
+        ("lerp", f"torch.lerp({one}, {two}, 0.25)"),
+        ("lerp", f"torch.lerp({one}, {two}, {other})"),
+        ("addcdiv", f"torch.addcdiv({one}, {two}, {other}.abs() + 1.0)"),
+    )
+    b.make(name, text)
+
+
+@rule("elementwise", "elementwise")
+def rounding(b: Builder) -> None:
+    one, other = b.pick(_number), b.pick(_number)
+    mode = b.draw.of("floor", "trunc")
+    b.make("div", f"torch.div({one}, {other}, rounding_mode='{mode}')")
+
+
+@rule("elementwise", "elementwise", "non_finite")
+def replace_special(b: Builder) -> None:
+    one = b.float_value()
+    b.make("nan_to_num", f"torch.nan_to_num({one}, nan=1.0, posinf=2.0, neginf=-2.0)")
+
+
+@rule("elementwise", "complex_numbers")
+def complex_part(b: Builder) -> None:
+    one = b.pick(lambda value: value.dtype.is_complex)
+    name, text = b.draw.of(
+        ("real", f"{one}.real"), ("imag", f"{one}.imag"), ("abs", f"{one}.abs()"), ("conj", f"{one}.conj() * 2"),
+        ("angle", f"{one}.angle()"), ("view_as_real", f"torch.view_as_real({one})"),
+    )  # fmt: skip
+    b.make(name, text)

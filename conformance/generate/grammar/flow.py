@@ -1,0 +1,47 @@
+"""Statements that branch and loop."""
+
+from __future__ import annotations
+
+from conformance.generate.grammar.builder import Builder
+from conformance.generate.grammar.rules import rule
+
+
+@rule("flow", "control_flow", "elementwise", "reductions", "booleans", weight=2)
+def branch_on_value(b: Builder) -> None:
+    one = b.float_value()
+    name = b.name()
+    test = b.draw.of(f"bool({one}.sum() > 0)", f"bool(({one} != {one}).any())")
+    then, other = b.draw.of(("+ 1.0", "* 2.0"), ("* -1.0", "- 0.5"))
+    text = f"if {test}:\n    {name} = {one} {then}\nelse:\n    {name} = {one} {other}"
+    b.block("if", text, name, f"{one} {then}")
+    b.marks.add("branch")
+
+
+@rule("flow", "control_flow", "elementwise", weight=2)
+def branch_on_size(b: Builder) -> None:
+    one = b.pick(lambda value: value.floating and value.rank >= 1)
+    name = b.name()
+    text = f"if {one}.shape[0] > {b.draw.of(2, 1, 3)}:\n    {name} = {one} + 1.0\nelse:\n    {name} = {one} * 2.0"
+    b.block("if", text, name, f"{one} + 1.0")
+
+
+@rule("flow", "control_flow", "elementwise", weight=2)
+def branch_on_training(b: Builder) -> None:
+    one = b.float_value()
+    name = b.name()
+    text = f"if self.training:\n    {name} = {one} + 1.0\nelse:\n    {name} = {one} * 2.0"
+    b.block("if", text, name, f"{one} + 1.0")
+
+
+@rule("flow", "loops", "elementwise", weight=2)
+def loop(b: Builder) -> None:
+    one = b.float_value()
+    name = b.name()
+    bound = b.draw.of("3", "1", "0")
+    if one.rank and b.draw.chance(2):
+        bound = f"{one}.shape[0]"
+    scalars = [scalar for scalar, kind in b.scalars if kind == "int"]
+    if scalars and b.draw.chance(2):
+        bound = b.draw.choice(scalars)
+    text = f"{name} = {one}\nfor i in range({bound}):\n    {name} = {name} * 0.5 + i"
+    b.block("for", text, name, f"{one} * 0.5 + 1")

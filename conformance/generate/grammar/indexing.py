@@ -1,0 +1,97 @@
+"""Statements that read and write by index."""
+
+from __future__ import annotations
+
+from conformance.generate.grammar.builder import Builder, Value
+from conformance.generate.grammar.rules import rule
+
+
+def _indices(b: Builder, bound: str) -> str:
+    """Indices below a bound that is above 0, made of whole numbers that are there, or written down."""
+    found = [value for value in b.values if value.integral and value.rank == 1]
+    if found and b.draw.chance(2):
+        return f"{b.draw.choice(found)}.long() % {bound}"
+    return f"torch.tensor({b.draw.of([0], [1, 0], [0, 0, 1], [2, 1])}) % {bound}"
+
+
+def _indexed(b: Builder) -> tuple[Value, int]:
+    one = b.pick(lambda value: value.rank >= 1 and 0 not in value.shape)
+    dim = b.dim(one)
+    return one, dim
+
+
+@rule("indexing", "views", "integers", weight=3)
+def index(b: Builder) -> None:
+    one, dim = _indexed(b)
+    indices = _indices(b, f"{one}.shape[{dim}]")
+    name, text = b.draw.of(
+        ("index", f"{one}[{_indices(b, f'{one}.shape[0]')}]"),
+        ("index_select", f"torch.index_select({one}, {dim}, {indices})"),
+        ("index", f"{one}[..., {_indices(b, f'{one}.shape[-1]')}]" if b.toolchain == "dynamo" else f"{one}[..., :2]"),
+        ("take", f"torch.take({one}, {_indices(b, f'{one}.numel()')})"),
+    )
+    b.make(name, text)
+
+
+@rule("indexing", "views", "integers", weight=2)
+def gather(b: Builder) -> None:
+    one, dim = _indexed(b)
+    order = b.make("argsort", f"torch.argsort({one}, dim={dim}, stable=True)")[0]
+    name, text = b.draw.of(
+        ("gather", f"torch.gather({one}, {dim}, {order})"),
+        ("take_along_dim", f"torch.take_along_dim({one}, {order}, dim={dim})"),
+        ("scatter", f"torch.scatter({one}, {dim}, {order}, {one} * 2)"),
+        ("scatter", f"torch.scatter({one}, {dim}, {order} // 2, {b.draw.of('1', '0')})"),
+        ("scatter_add", f"torch.scatter_add({one}, {dim}, {order} // 2, {one})"),
+    )
+    b.make(name, text)
+
+
+@rule("indexing", "views", "booleans", "booleans", weight=3)
+def mask(b: Builder) -> None:
+    one = b.pick(lambda value: not value.dtype.is_complex)
+    test = f"{one}" if str(one.dtype) == "torch.bool" else f"{one} > {b.number(one)}"
+    name, text = b.draw.of(
+        ("masked_fill", f"{one}.masked_fill({test}, {b.draw.of('1', '0', '-1')})"),
+        ("masked_scatter", f"torch.where({test}, {one}, {one})"),
+    )
+    b.make(name, text)
+
+
+@rule("indexing", "views", "booleans", "unbacked_sizes", weight=2)
+def data_dependent(b: Builder) -> None:
+    one = b.pick(lambda value: not value.dtype.is_complex and value.rank >= 1)
+    test = f"{one}" if str(one.dtype) == "torch.bool" else f"{one} > 0"
+    total = f"{one}.sum()"
+    name, text, like = b.draw.of(
+        ("masked_select", f"torch.masked_select({one}, {test}).sum()", total),
+        ("index", f"{one}[{test}].sum()", total),
+        ("nonzero", f"torch.nonzero({test}).sum()", f"{one}.long().sum()"),
+        ("unique", f"torch.unique({one}).sum()", total),
+    )
+    b.make(name, text, like=like)
+
+
+@rule("indexing", "views", "integers")
+def add_at(b: Builder) -> None:
+    one, _ = _indexed(b)
+    indices = _indices(b, f"{one}.shape[0]")
+    values = f"{one}[{indices}]"
+    name, text = b.draw.of(
+        ("index_add", f"torch.index_add({one}, 0, {indices}, {values})"),
+        ("index_fill", f"torch.index_fill({one}, 0, {indices}, 2)"),
+        ("index_copy", f"torch.index_copy({one}, 0, torch.tensor([0]), {one}[:1] * 2)"),
+        ("index_put", f"torch.index_put({one}, [{indices}], {values}, accumulate=True)"),
+    )
+    b.make(name, text)
+
+
+@rule("indexing", "views", "integers")
+def counting(b: Builder) -> None:
+    index = b.pick(lambda value: value.integral and value.rank >= 1)
+    name, text = b.draw.of(
+        ("one_hot", f"F.one_hot({index}.long() % 4, 4)"),
+        ("bucketize", f"torch.bucketize({index}, torch.tensor([0, 2, 5]))"),
+        ("searchsorted", f"torch.searchsorted(torch.tensor([-1, 0, 3]), {index}.long())"),
+    )
+    b.make(name, text)

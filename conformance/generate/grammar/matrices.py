@@ -1,0 +1,92 @@
+"""Statements that multiply matrices."""
+
+from __future__ import annotations
+
+from conformance.generate.grammar.builder import Builder, Value
+from conformance.generate.grammar.rules import rule
+
+
+def _parameter(b: Builder, like: Value, shape: tuple[int, ...]) -> Value:
+    """A parameter of a value's dtype, now and then laid out otherwise."""
+    layout = b.draw.of("contiguous", "contiguous", "transposed")
+    dtype = str(like.dtype).removeprefix("torch.")
+    from conformance.generate.program import TensorSpec
+
+    return b.parameter(TensorSpec(dtype, shape, layout, "ordinary", b.draw.seed()))
+
+
+@rule("matrices", "matmul", weight=3)
+def matmul(b: Builder) -> None:
+    one = b.float_value(least=1)
+    other = b.pick(
+        lambda value: (
+            value.dtype == one.dtype and value.rank >= 1 and value.shape[max(0, value.rank - 2)] == one.shape[-1]
+        )
+    )
+    b.make("matmul", f"{one} @ {other}" if b.draw.chance(2) else f"torch.matmul({one}, {other})")
+
+
+@rule("matrices", "matmul", weight=2)
+def with_transposed(b: Builder) -> None:
+    one = b.float_value(least=2)
+    other = b.pick(lambda value: value.dtype == one.dtype and value.rank >= 2 and value.shape[-1] == one.shape[-1])
+    b.make("matmul", f"{one} @ {other}.transpose(-1, -2)")
+
+
+@rule("matrices", "matmul", "parameters", weight=3)
+def linear(b: Builder) -> None:
+    one = b.float_value(least=1)
+    width = b.draw.of(3, 2, 1, 4, 8, 17)
+    weight = _parameter(b, one, (width, one.shape[-1]))
+    bias = f", {_parameter(b, one, (width,))}" if b.draw.chance(2) else ""
+    b.make("linear", f"F.linear({one}, {weight}{bias})")
+
+
+@rule("matrices", "matmul", "parameters")
+def layer(b: Builder) -> None:
+    one = b.pick(lambda value: str(value.dtype) == "torch.float32" and value.rank >= 1 and value.shape[-1] > 0)
+    name = b.module(f"torch.nn.Linear({one.shape[-1]}, {b.draw.of(3, 1, 4)}, bias={b.draw.of(True, False)})")
+    b.make("linear", f"{name}({one})")
+
+
+@rule("matrices", "matmul", weight=2)
+def batched(b: Builder) -> None:
+    one = b.float_value(rank=3)
+    other = b.pick(lambda value: value.dtype == one.dtype and value.rank == 3 and value.shape[0] == one.shape[0])
+    flipped = f"{other}" if other.shape[1] == one.shape[2] else f"{other}.transpose(1, 2)"
+    b.make("bmm", f"torch.bmm({one}, {flipped})")
+
+
+@rule("matrices", "matmul")
+def addmm(b: Builder) -> None:
+    one = b.float_value(rank=2)
+    other = b.pick(lambda value: value.dtype == one.dtype and value.rank == 2)
+    flipped = f"{other}" if other.shape[0] == one.shape[1] else f"{other}.t()"
+    added = b.pick(lambda value: value.dtype == one.dtype and value.rank <= 2)
+    scale = b.draw.of("", ", beta=0.5, alpha=2", ", beta=0", ", alpha=-1")
+    b.make("addmm", f"torch.addmm({added}, {one}, {flipped}{scale})")
+
+
+@rule("matrices", "matmul", weight=2)
+def products(b: Builder) -> None:
+    one = b.float_value(least=1)
+    name, text = b.draw.of(
+        ("outer", f"torch.outer({one}.flatten(), {one}.flatten()[:3])"),
+        ("einsum", f"torch.einsum('...i,...i->...', {one}, {one})"),
+        ("einsum", f"torch.einsum('...i,j->...ij', {one}, {one}.flatten()[:2])"),
+        ("dot", f"torch.dot({one}.flatten(), {one}.flatten())"),
+        ("mv", f"torch.mv({one}.reshape(-1, {one}.shape[-1]), {one}.reshape(-1, {one}.shape[-1])[0])"),
+        ("tril", f"torch.tril({one})"),
+        ("triu", f"torch.triu({one}, diagonal=1)"),
+        ("trace", f"torch.trace({one})"),
+        ("diagonal", f"torch.diagonal({one}, dim1=-2, dim2=-1)"),
+        ("diag_embed", f"torch.diag_embed({one})"),
+    )
+    b.make(name, text)
+
+
+@rule("matrices", "matmul")
+def attention(b: Builder) -> None:
+    one = b.float_value(rank=3)
+    causal = b.draw.of("", ", is_causal=True")
+    b.make("scaled_dot_product_attention", f"F.scaled_dot_product_attention({one}, {one}, {one}{causal})")

@@ -1,0 +1,124 @@
+"""Statements that networks are made of: convolutions, pooling, normalisation, embeddings, dropout."""
+
+from __future__ import annotations
+
+from conformance.generate.grammar.builder import Builder, Value
+from conformance.generate.grammar.rules import rule
+from conformance.generate.program import TensorSpec
+
+
+def _dtype(value: Value) -> str:
+    return str(value.dtype).removeprefix("torch.")
+
+
+def _image(b: Builder, rank: int = 4) -> Value:
+    """A value as convolutions take it: one that is there, or reshaped to it."""
+    try:
+        return b.float_value(rank=rank)
+    except Exception:
+        one = b.float_value(least=1)
+    shape = {3: "1, 1, -1", 4: "1, 1, 1, -1"}[rank]
+    return b.make("reshape", f"{one}.reshape({shape})")[0]
+
+
+@rule("networks", "convolution", "parameters", weight=4)
+def convolution(b: Builder) -> None:
+    rank = b.draw.of(4, 4, 3)
+    one = _image(b, rank)
+    groups = b.draw.of(1, 1, one.shape[1] or 1)
+    out = groups * b.draw.of(1, 2, 3)
+    kernel = b.draw.of(1, 3, 2)
+    shape = (out, one.shape[1] // groups, *([kernel] * (rank - 2)))
+    weight = b.parameter(TensorSpec(_dtype(one), shape, "contiguous", "ordinary", b.draw.seed()))
+    bias = b.parameter(TensorSpec(_dtype(one), (out,), "contiguous", "ordinary", b.draw.seed()))
+    extra = f"stride={b.draw.of(1, 2)}, padding={b.draw.of(1, 0, 2)}, dilation={b.draw.of(1, 1, 2)}, groups={groups}"
+    b.make(f"conv{rank - 2}d", f"F.conv{rank - 2}d({one}, {weight}, {bias if b.draw.chance(2) else None}, {extra})")
+
+
+@rule("networks", "convolution", "parameters")
+def transposed_convolution(b: Builder) -> None:
+    one = _image(b)
+    shape = (one.shape[1], b.draw.of(1, 2), 2, 2)
+    weight = b.parameter(TensorSpec(_dtype(one), shape, "contiguous", "ordinary", b.draw.seed()))
+    b.make("conv_transpose2d", f"F.conv_transpose2d({one}, {weight}, stride={b.draw.of(1, 2)})")
+
+
+@rule("networks", "convolution", weight=3)
+def pool(b: Builder) -> None:
+    one = _image(b)
+    name, text = b.draw.of(
+        ("max_pool2d", f"F.max_pool2d({one}, 2, stride=1, padding=1)"),
+        ("max_pool2d", f"F.max_pool2d({one}, {b.draw.of(1, 2, 3)}, ceil_mode={b.draw.of(False, True)})"),
+        ("avg_pool2d", f"F.avg_pool2d({one}, 2, stride=1, padding=1, count_include_pad={b.draw.of(True, False)})"),
+        ("adaptive_avg_pool2d", f"F.adaptive_avg_pool2d({one}, {b.draw.of('1', '(2, 3)')})"),
+        ("adaptive_max_pool2d", f"F.adaptive_max_pool2d({one}, 1)"),
+    )
+    b.make(name, text)
+
+
+@rule("networks", "convolution", "parameters", weight=2)
+def batch_norm(b: Builder) -> None:
+    one = b.pick(lambda value: str(value.dtype) == "torch.float32" and value.rank in (2, 4) and value.shape[1] > 0)
+    name = b.module(f"torch.nn.BatchNorm{'1d' if one.rank == 2 else '2d'}({one.shape[1]})")
+    b.make("batch_norm", f"{name}({one})", like=f"{one} * 1", fresh=True)
+
+
+@rule("networks", "convolution", "parameters", weight=2)
+def layer_norm(b: Builder) -> None:
+    one = b.float_value(least=1)
+    width = one.shape[-1]
+    weight = b.parameter(TensorSpec(_dtype(one), (width,), "contiguous", "ordinary", b.draw.seed()))
+    b.make("layer_norm", f"F.layer_norm({one}, ({width},), {b.draw.of('None', str(weight))})")
+
+
+@rule("networks", "convolution")
+def other_norms(b: Builder) -> None:
+    one = b.float_value(least=3)
+    name, text = b.draw.of(
+        ("group_norm", f"F.group_norm({one}, 1)"),
+        ("instance_norm", f"F.instance_norm({one})"),
+        ("rms_norm", f"F.rms_norm({one}, ({one.shape[-1]},))"),
+    )
+    b.make(name, text)
+
+
+@rule("networks", "views", weight=2)
+def pad(b: Builder) -> None:
+    one = b.float_value(least=1)
+    amounts = b.draw.of("(1, 2)", "(0, 3)", "(-1, 1)", "(2, 1, 0, 1)")
+    mode = b.draw.of(f"value={b.draw.of('0.0', '1.5')}", "mode='constant'", "mode='replicate'", "mode='reflect'")
+    b.make("pad", f"F.pad({one}, {amounts}, {mode})")
+
+
+@rule("networks", "views", "integers", "parameters", weight=2)
+def embedding(b: Builder) -> None:
+    index = b.pick(lambda value: value.integral)
+    dtype = b.draw.of("float32", "float64") if "float64" not in b.missing else "float32"
+    table = b.parameter(TensorSpec(dtype, (b.draw.of(4, 7), b.draw.of(3, 2)), "contiguous", "ordinary", b.draw.seed()))
+    b.make("embedding", f"F.embedding({index}.long() % {table}.shape[0], {table})")
+
+
+@rule("networks", "convolution")
+def interpolate(b: Builder) -> None:
+    one = _image(b)
+    mode = b.draw.of("mode='nearest'", "mode='bilinear', align_corners=False", "mode='bilinear', align_corners=True")
+    b.make("interpolate", f"F.interpolate({one}, scale_factor=2.0, {mode})")
+
+
+@rule("networks", "random_numbers", toolchains=("dynamo",))
+def dropout(b: Builder) -> None:
+    one = b.float_value()
+    b.make("dropout", f"F.dropout({one}, {b.draw.of('0.5', '0.1')}, training=self.training)", fresh=False)
+    b.marks.add("random")
+
+
+@rule("networks")
+def dropout_in_evaluation(b: Builder) -> None:
+    b.make("dropout", f"F.dropout({b.float_value()}, 0.5, training=False)", fresh=False)
+
+
+@rule("networks", "random_numbers", toolchains=("dynamo",))
+def random_like(b: Builder) -> None:
+    one = b.float_value()
+    b.make("rand_like", f"{one} + torch.{b.draw.of('rand_like', 'randn_like')}({one})")
+    b.marks.add("random")

@@ -1,0 +1,106 @@
+"""Statements that reduce, accumulate, sort and normalise along dimensions."""
+
+from __future__ import annotations
+
+from conformance.generate.grammar.builder import Builder, Value
+from conformance.generate.grammar.rules import rule
+
+
+def _comparable(value: Value) -> bool:
+    return not value.dtype.is_complex
+
+
+@rule("reductions", "reductions", weight=4)
+def reduce(b: Builder) -> None:
+    one = b.pick(lambda value: value.floating) if b.draw.chance(2) else b.pick()
+    name = b.draw.of("sum", "mean", "amax", "amin", "prod", "std", "var", "logsumexp", "all", "any", "count_nonzero")
+    if name in ("mean", "std", "var", "logsumexp") and not one.floating:
+        name = "sum"
+    if name in ("amax", "amin") and not _comparable(one):
+        name = "sum"
+    if name not in ("amax", "logsumexp") and b.draw.chance(3):
+        b.make(name, f"{one}.{name}()" if name != "logsumexp" else f"torch.logsumexp({one}, 0)")
+        return
+    dim = str(b.dim(one))
+    if one.rank > 1 and name in ("sum", "mean", "amax", "amin", "std", "var", "logsumexp") and b.draw.chance(4):
+        dim = "(0, -1)"
+    keep = ", keepdim=True" if name != "count_nonzero" and b.draw.chance(2) else ""
+    extra = f", correction={b.draw.of('0', '1')}" if name in ("std", "var") else ""
+    kind = ", dtype=torch.float64" if name in ("sum", "mean", "prod") and b.draw.chance(8) else ""
+    b.make(name, f"torch.{name}({one}, dim={dim}{extra}{keep}{kind})")
+
+
+@rule("reductions", "reductions", weight=2)
+def extreme(b: Builder) -> None:
+    one = b.pick(_comparable)
+    name = b.draw.of("max", "min", "median", "cummax", "cummin")
+    keep = ", keepdim=True" if not name.startswith("cum") and b.draw.chance(2) else ""
+    b.make(name, f"torch.{name}({one}, dim={b.dim(one)}{keep})", several=2)
+
+
+@rule("reductions", "reductions")
+def index_of_extreme(b: Builder) -> None:
+    one = b.pick(_comparable)
+    name = b.draw.of("argmax", "argmin")
+    arguments = f"dim={b.dim(one)}" if one.rank and not b.draw.chance(4) else ""
+    b.make(name, f"{one}.{name}({arguments})")
+
+
+@rule("reductions", "reductions", weight=2)
+def accumulate(b: Builder) -> None:
+    one = b.pick()
+    name = b.draw.of("cumsum", "cumprod", "cumsum")
+    b.make(name, f"torch.{name}({one}, dim={b.dim(one)})")
+
+
+@rule("reductions", "reductions", weight=2)
+def softmax(b: Builder) -> None:
+    one = b.float_value(least=1)
+    name = b.draw.of("softmax", "log_softmax", "softmin")
+    b.make(name, f"F.{name}({one}, dim={b.dim(one)})")
+
+
+@rule("reductions", "reductions", weight=2)
+def order(b: Builder) -> None:
+    one = b.pick(_comparable)
+    dim = b.dim(one)
+    match b.draw.of("sort", "argsort", "topk", "flip"):
+        case "sort":
+            # stable: else PyTorch leaves the order of ties open
+            b.make("sort", f"torch.sort({one}, dim={dim}, descending={b.draw.of(False, True)}, stable=True)", several=2)
+        case "argsort":
+            b.make("argsort", f"torch.argsort({one}, dim={dim}, stable=True)")
+        case "topk":
+            # values alone: PyTorch does not say which of several equal elements is taken
+            b.make("topk", f"torch.topk({one}, {b.draw.of(1, 2)}, dim={dim})[0]")
+        case _:
+            b.make("flip", f"torch.flip({one}, [{dim}])")
+
+
+@rule("reductions", "reductions")
+def norm(b: Builder) -> None:
+    one = b.float_value(least=1)
+    p = b.draw.of("2", "1", "float('inf')", "3")
+    name, text = b.draw.of(
+        ("vector_norm", f"torch.linalg.vector_norm({one}, {p}, dim={b.dim(one)})"),
+        ("normalize", f"F.normalize({one}, dim={b.dim(one)})"),
+        ("norm", f"torch.norm({one})"),
+    )
+    b.make(name, text)
+
+
+@rule("reductions", "reductions")
+def losses(b: Builder) -> None:
+    one = b.float_value()
+    other = b.pick(lambda value: value.floating and value.shape == one.shape)
+    name = b.draw.of("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+    b.make(
+        name, f"F.{name}({one}, {other}{b.draw.of('', ', reduction=' + repr('sum'), ', reduction=' + repr('none'))})"
+    )
+
+
+@rule("reductions", "reductions", "integers")
+def cross_entropy(b: Builder) -> None:
+    one = b.float_value(rank=2)
+    index = b.make("argmax", f"torch.argmax({one}, dim=1)")[0]
+    b.make("cross_entropy", f"F.cross_entropy({one}, {index})")

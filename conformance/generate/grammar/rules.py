@@ -1,0 +1,37 @@
+"""The table of rules: a rule appends a statement or two to a program, and belongs to a family of operators."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from conformance.generate.grammar.builder import Builder
+
+RuleFunction = Callable[[Builder], None]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rule:
+    """One kind of statement. ``needs`` are names of features without which it is not drawn; ``toolchains`` those that
+    can read such a statement, all of them when empty; ``weight`` how often it is drawn beside others."""
+
+    function: RuleFunction
+    family: str
+    needs: tuple[str, ...] = ()
+    toolchains: tuple[str, ...] = ()
+    weight: int = 1
+
+
+RULES: list[Rule] = []
+
+
+def rule(
+    family: str, *needs: str, toolchains: tuple[str, ...] = (), weight: int = 1
+) -> Callable[[RuleFunction], RuleFunction]:
+    """Add the decorated function to the table."""
+
+    def register(function: RuleFunction) -> RuleFunction:
+        RULES.append(Rule(function, family, needs, toolchains, weight))
+        return function
+
+    return register

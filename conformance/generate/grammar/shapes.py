@@ -1,0 +1,121 @@
+"""Statements that rearrange: views, joins, copies."""
+
+from __future__ import annotations
+
+from conformance.generate.grammar.builder import Builder, elements
+from conformance.generate.grammar.rules import rule
+
+
+@rule("views", "views", weight=4)
+def view(b: Builder) -> None:
+    one = b.pick(lambda value: value.rank >= 1)
+    dim = b.dim(one)
+    size = one.shape[dim]
+    start = b.draw.of(0, 1)
+    name, text = b.draw.of(
+        ("slice", f"{one}[{start}:]"),
+        ("slice", f"{one}[..., ::2]"),
+        ("slice", f"{one}[..., {start}:{start + 2}]"),
+        ("slice", f"{one}[:-1]"),
+        ("select", f"{one}[{b.draw.of(0, -1)}]"),
+        ("select", f"{one}.select({dim}, 0)"),
+        ("transpose", f"{one}.transpose(0, -1)"),
+        ("permute", f"{one}.permute({', '.join(map(str, reversed(range(one.rank))))})"),
+        ("unsqueeze", f"{one}.unsqueeze({b.draw.of(0, -1)})"),
+        ("squeeze", f"{one}.squeeze()" if b.draw.chance(2) else f"{one}.squeeze({dim})"),
+        ("narrow", f"{one}.narrow({dim}, 0, {max(size - 1, 0)})"),
+        ("expand", f"{one}.unsqueeze(0).expand(3, {', '.join(['-1'] * one.rank)})"),
+        ("flatten", f"{one}.flatten({b.draw.of('', '1', '0, 1') if one.rank > 1 else ''})"),
+        ("diagonal", f"torch.diagonal({one})"),
+        ("unfold", f"{one}.unfold({dim}, 2, 1)"),
+        ("movedim", f"torch.movedim({one}, 0, -1)"),
+        ("as_strided", f"torch.as_strided({one}.contiguous(), (2, 2), (1, 1))"),
+    )
+    b.make(name, text)
+
+
+@rule("views", "views", weight=3)
+def reshape(b: Builder) -> None:
+    one = b.pick()
+    count = elements(one.shape)
+    target = b.draw.of("-1", "1, -1", "-1, 1")
+    if count and count % 2 == 0 and b.draw.chance(2):
+        target = b.draw.of("2, -1", "-1, 2")
+    if one.rank > 1 and b.draw.chance(2):
+        target = b.draw.of(f"{one}.shape[0], -1", f"-1, {one}.shape[-1]")
+    name = b.draw.of("reshape", "view")
+    b.make(name, f"{one}.{name}({target})")
+
+
+@rule("views", "views", weight=3)
+def join(b: Builder) -> None:
+    one = b.pick(lambda value: value.rank >= 1)
+    other = b.pick(lambda value: value.rank == one.rank)
+    name = b.draw.of("cat", "stack", "cat")
+    third = f", {one}" if b.draw.chance(3) else ""
+    b.make(name, f"torch.{name}([{one}, {other}{third}], dim={b.dim(one)})")
+
+
+@rule("views", "views", weight=2)
+def split(b: Builder) -> None:
+    one = b.pick(lambda value: value.rank >= 1)
+    dim = b.dim(one)
+    size = one.shape[dim]
+    if size < 2:
+        return
+    if b.draw.chance(2):
+        b.make("chunk", f"torch.chunk({one}, 2, dim={dim})", several=2)
+    else:
+        b.make("split", f"torch.split({one}, [1, {size - 1}], dim={dim})", several=2)
+
+
+@rule("views", "views", weight=2)
+def repeat(b: Builder) -> None:
+    one = b.pick()
+    name, text = b.draw.of(
+        ("repeat", f"{one}.repeat({', '.join(['2'] * max(one.rank, 1))})"),
+        ("tile", f"torch.tile({one}, (2,))"),
+        ("repeat_interleave", f"{one}.repeat_interleave(2)"),
+        ("roll", f"torch.roll({one}, 1)"),
+        ("flip", f"torch.flip({one}, [{b.dim(one)}])"),
+        ("rot90", f"torch.rot90({one})"),
+        ("expand_as", f"{one}.expand_as({b.pick()})"),
+        ("broadcast_to", f"torch.broadcast_to({one}, (2, *{one}.shape))" if b.toolchain == "dynamo" else f"{one} + 0"),
+    )
+    b.make(name, text)
+
+
+@rule("views", "views", weight=2)
+def copy(b: Builder) -> None:
+    one = b.pick()
+    name, text = b.draw.of(
+        ("clone", f"{one}.clone()"), ("contiguous", f"{one}.contiguous()"), ("detach", f"{one}.detach()"),
+        ("zeros_like", f"torch.zeros_like({one})"), ("ones_like", f"torch.ones_like({one}) + {one}"),
+        ("alias", f"{one}.view({one}.shape)" if b.toolchain == "dynamo" else f"{one}.view_as({one})"),
+    )  # fmt: skip
+    b.make(name, text)
+
+
+@rule("views", "views")
+def memory_format(b: Builder) -> None:
+    one = b.pick(lambda value: value.rank == 4)
+    b.make("contiguous", f"{one}.contiguous(memory_format=torch.{b.draw.of('channels_last', 'contiguous_format')})")
+
+
+@rule("views", "views", weight=2)
+def factory(b: Builder) -> None:
+    one = b.pick(lambda value: value.rank >= 1)
+    size = f"{one}.shape[{b.dim(one)}]" if b.draw.chance(2) else b.draw.of("3", "1", "0")
+    name, text = b.draw.of(
+        ("arange", f"torch.arange({size})"),
+        ("arange", "torch.arange(0.5, 3.0, 0.5)"),
+        ("full", f"torch.full(({size}, 2), 1.5)"),
+        ("ones", f"torch.ones({size}, 2)"),
+        ("zeros", f"torch.zeros(({size},), dtype=torch.float32)"),
+        ("eye", f"torch.eye({size})"),
+        ("linspace", "torch.linspace(-1.0, 1.0, 5)"),
+        ("full_like", f"torch.full_like({one}, 2)"),
+        ("new_zeros", f"{one}.new_zeros(({size},))"),
+        ("tensor", "torch.tensor([1.0, -2.5, 0.0])"),
+    )
+    b.make(name, text)

@@ -1,0 +1,90 @@
+"""Statements that write in place: to what the program made, to views, to arguments and to buffers."""
+
+from __future__ import annotations
+
+from conformance.generate.grammar.builder import Abandoned, Builder, Value
+from conformance.generate.grammar.rules import rule
+
+
+def _change(b: Builder, target: Value) -> str:
+    """A statement that changes a tensor in place."""
+    number = b.number(target) if str(target.dtype) != "torch.bool" else "1"
+    other = b.pick(lambda value: value.dtype == target.dtype)
+    if str(target.dtype) == "torch.bool":
+        return f"{target}.logical_not_()"
+    options = [
+        f"{target}.add_({number})",
+        f"{target}.mul_({b.draw.of('2', '3')})",
+        f"{target}.add_({other})",
+        f"{target} += {other}",
+        f"{target}.copy_({other})",
+        f"{target}.neg_()",
+        f"{target}.clamp_(min=0)",
+        f"{target}.zero_()",
+        f"{target}.fill_({b.draw.of('1', '2')})",
+    ]
+    if target.rank:
+        options += [f"{target}[0] = {b.draw.of('1', '0')}", f"{target}[..., :1] += 1", f"{target}[1:].mul_(2)"]
+    return b.draw.choice(options)
+
+
+def _operator(statement: str) -> str:
+    name = statement.rpartition(".")[2].partition("(")[0]
+    if name.endswith("_"):
+        return name
+    return "copy_" if "] = " in statement else "add_"
+
+
+@rule("writes", "in_place", "elementwise", weight=4)
+def to_own(b: Builder) -> None:
+    try:
+        target = b.pick(lambda value: value.fresh)
+    except Abandoned:
+        target = b.make("clone", f"{b.pick()}.clone()")[0]
+    statement = _change(b, target)
+    b.write(_operator(statement), statement)
+
+
+@rule("writes", "in_place", "elementwise", "views", weight=3)
+def to_view_of_own(b: Builder) -> None:
+    base = b.make("clone", f"{b.pick(lambda value: value.rank >= 1)}.clone()")[0]
+    name, text = b.draw.of(
+        ("slice", f"{base}[1:]"), ("transpose", f"{base}.transpose(0, -1)"), ("select", f"{base}[0]"),
+        ("slice", f"{base}[..., ::2]"), ("unsqueeze", f"{base}.unsqueeze(0)"), ("view", f"{base}.view(-1)"),
+    )  # fmt: skip
+    part = b.make(name, text, fresh=False)[0]
+    statement = _change(b, part)
+    b.write(_operator(statement), statement)
+
+
+@rule("writes", "in_place", "elementwise", "input_mutation", toolchains=("dynamo",), weight=4)
+def to_argument(b: Builder) -> None:
+    target = b.pick(lambda value: value.origin == "argument")
+    if b.draw.chance(3) and target.rank:
+        target = b.make("slice", f"{target}[1:]", fresh=False)[0]
+    statement = _change(b, target)
+    b.write(_operator(statement), statement, "writes")
+
+
+@rule("writes", "in_place", "elementwise", "input_mutation", toolchains=("dynamo",), weight=3)
+def to_buffer(b: Builder) -> None:
+    buffers = [value for value in b.values if value.origin == "state" and value.name.startswith("self.b")]
+    if not buffers:
+        from conformance.generate.program import TensorSpec
+
+        one = b.float_value()
+        dtype = str(one.dtype).removeprefix("torch.")
+        buffers = [b.buffer(TensorSpec(dtype, one.shape, "contiguous", "ordinary", b.draw.seed()))]
+    statement = _change(b, b.draw.choice(buffers))
+    b.write(_operator(statement), statement, "writes")
+
+
+@rule("writes", "in_place", "elementwise", weight=2)
+def functional_in_place(b: Builder) -> None:
+    one = b.make("clone", f"{b.float_value()}.clone()")[0]
+    name, text = b.draw.of(
+        ("relu_", f"F.relu({one}, inplace=True)"), ("hardtanh_", f"F.hardtanh({one}, inplace=True)"),
+        ("exp_", f"{one}.exp_()"), ("sigmoid_", f"torch.sigmoid_({one})"),
+        ("masked_fill_", f"{one}.masked_fill_({one} > 0, 1)"),
+    )  # fmt: skip
+    b.make(name, text, fresh=False)

@@ -1,0 +1,160 @@
+"""Tensors along the axes of inputs: a spec made into a tensor, the same in every process."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from conformance.generate.program import Call, TensorSpec, wide_dtype
+
+
+def make(spec: TensorSpec, *, wide: bool = False) -> torch.Tensor:
+    """The tensor of a spec. With ``wide`` its values are those of its dtype, held in 64 bits."""
+    dtype: torch.dtype = getattr(torch, spec.dtype)
+    tensor = _laid_out(_values(spec, dtype), spec.layout)
+    if wide:
+        wider = getattr(torch, wide_dtype(spec.dtype))
+        # copied into the same layout: strides decide about what a program may do with a tensor
+        tensor = tensor.to(wider) if tensor.dtype != wider else tensor
+        if spec.layout != "contiguous":
+            tensor = _laid_out(tensor.contiguous(), spec.layout)
+    return tensor
+
+
+def arguments_of(call: Call, *, wide: bool = False) -> list[Any]:
+    """The arguments of a call, with those tied that shall be."""
+    made: list[Any] = [
+        make(each, wide=wide) if isinstance(each, TensorSpec) else each.number for each in call.arguments
+    ]
+    if call.tied is not None:
+        first, second, how = call.tied
+        tensor = made[first]
+        if how == "same":
+            made[second] = tensor
+        elif tensor.dim() and tensor.shape[0]:
+            # one row apart in one memory
+            base = torch.cat([tensor, tensor[:1]])
+            made[first], made[second] = base[:-1], base[1:]
+    if call.mode in ("grad", "autocast", "deterministic") and call.backward:
+        for each, value in zip(call.arguments, made, strict=True):
+            if isinstance(each, TensorSpec) and each.grad and value.is_leaf:
+                value.requires_grad_()
+    return made
+
+
+def _values(spec: TensorSpec, dtype: torch.dtype) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(spec.seed * 7919 + 13)
+    count = math.prod(spec.shape)
+    if dtype == torch.bool:
+        made = _booleans(spec.values, count, generator)
+    elif dtype.is_complex:
+        parts = [_floats(spec.values, count, torch.float32, generator) for _ in range(2)]
+        made = torch.complex(parts[0].float(), parts[1].float())
+    elif dtype.is_floating_point:
+        made = _floats(spec.values, count, dtype, generator)
+    else:
+        made = _integers(spec.values, count, dtype, generator)
+    return made.to(dtype).reshape(spec.shape)
+
+
+def _booleans(kind: str, count: int, generator: torch.Generator) -> torch.Tensor:
+    if kind in ("zeros", "ones"):
+        return torch.full((count,), kind == "ones")
+    return torch.randint(0, 2, (count,), generator=generator).bool()
+
+
+def _integers(kind: str, count: int, dtype: torch.dtype, generator: torch.Generator) -> torch.Tensor:
+    limits = torch.iinfo(dtype)
+    low = 0 if limits.min == 0 else -9
+    made = torch.randint(low, 10, (count,), generator=generator)
+    match kind:
+        case "zeros" | "ones":
+            return torch.full((count,), int(kind == "ones"))
+        case "small" | "repeated":
+            return torch.randint(max(low, -1), 2, (count,), generator=generator)
+        case "positive":
+            return made.abs() + 1
+        case "sorted":
+            return torch.arange(count) % (limits.max // 2 + 1)
+        case "extremes":
+            ends = torch.tensor([limits.max, limits.min, limits.max - 1, limits.min + 1, 0, 1])
+            return ends[torch.arange(count) % len(ends)]
+        case "large":
+            # beyond what float32, and where the dtype has room float64, holds of whole numbers
+            return made + (limits.max // 2 if limits.max < 2**31 else 2**24 if limits.max < 2**40 else 2**53)
+    return made
+
+
+def _floats(kind: str, count: int, dtype: torch.dtype, generator: torch.Generator) -> torch.Tensor:
+    limits = torch.finfo(dtype)
+    made = torch.randn(count, generator=generator, dtype=torch.float64)
+    if kind in _SPECIAL:
+        made = torch.randn(count, generator=generator, dtype=torch.float64)
+        if count:
+            made[:: max(2, count // 3)] = _SPECIAL[kind](limits)
+        return made
+    return _KINDS.get(kind, lambda made, limits, generator: made)(made, limits, generator)
+
+
+Kind = Callable[[torch.Tensor, Any, torch.Generator], torch.Tensor]
+
+
+def _extremes(made: torch.Tensor, limits: Any, generator: torch.Generator) -> torch.Tensor:
+    ends = torch.tensor([limits.max, limits.min, limits.tiny, -limits.tiny, limits.eps, 1.0], dtype=torch.float64)
+    return ends[torch.arange(made.numel()) % len(ends)]
+
+
+def _signed_zeros(made: torch.Tensor, limits: Any, generator: torch.Generator) -> torch.Tensor:
+    ends = torch.tensor([-0.0, 0.0, 1.0, -1.0], dtype=torch.float64)
+    return ends[torch.arange(made.numel()) % len(ends)]
+
+
+def _sorted(made: torch.Tensor, limits: Any, generator: torch.Generator) -> torch.Tensor:
+    values, _ = torch.sort(made)
+    return values
+
+
+#: Values that stand among ordinary ones.
+_SPECIAL: dict[str, Callable[[Any], float]] = {
+    "inf": lambda limits: math.inf,
+    "minus_inf": lambda limits: -math.inf,
+    "nan": lambda limits: math.nan,
+}
+_KINDS: dict[str, Kind] = {
+    "zeros": lambda made, limits, generator: torch.zeros_like(made),
+    "ones": lambda made, limits, generator: torch.ones_like(made),
+    "minus_zero": _signed_zeros,
+    "small": lambda made, limits, generator: (made * 2).round() / 2,
+    "halves": lambda made, limits, generator: (made * 2).floor() + 0.5,
+    "repeated": lambda made, limits, generator: made.sign() + 0.25,
+    "positive": lambda made, limits, generator: made.abs() + 0.125,
+    "negative": lambda made, limits, generator: -made.abs() - 0.125,
+    "sorted": _sorted,
+    "large": lambda made, limits, generator: made * min(1e4, limits.max / 64),
+    "tiny": lambda made, limits, generator: made * limits.tiny / 8,
+    "all_nan": lambda made, limits, generator: torch.full_like(made, math.nan),
+    "extremes": _extremes,
+}
+
+
+def _laid_out(tensor: torch.Tensor, layout: str) -> torch.Tensor:
+    """A contiguous tensor's values with other strides, or in another place of a storage."""
+    match layout:
+        case "transposed" if tensor.dim() >= 2:
+            return tensor.transpose(-1, -2).contiguous().transpose(-1, -2)
+        case "stepped" if tensor.dim():
+            base = torch.zeros((*tensor.shape[:-1], tensor.shape[-1] * 2), dtype=tensor.dtype)
+            base[..., ::2] = tensor
+            return base[..., ::2]
+        case "offset":
+            base = torch.zeros(tensor.numel() + 3, dtype=tensor.dtype)
+            base[3:] = tensor.flatten()
+            return base[3:].view(tensor.shape)
+        case "expanded" if tensor.dim() and tensor.shape[0] > 1:
+            return tensor[:1].expand(tensor.shape)
+        case "channels_last" if tensor.dim() == 4:
+            return tensor.contiguous(memory_format=torch.channels_last)
+    return tensor

@@ -1,0 +1,373 @@
+"""What was seen with a backend, held against what plain PyTorch does, and against exact values.
+
+A result may be as wrong as its dtype is. How wrong that is, is measured and not guessed: the same program is computed
+in 64 bits, where every result that its own dtype could not hold is now and then moved by a unit in that dtype's last
+place. An element on which these computations do not agree, or of which eager PyTorch says something else than they do,
+judges nobody. The exemptions, and their sources, are :data:`EXEMPTIONS`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from conformance.api.errors import DeviceEnded
+from conformance.compare.comparison import DEFAULT_TOLERANCES, describe
+from conformance.compare.values import tensors_in
+from conformance.generate.program import Trial
+
+#: What is not compared, and why. Reports print this list.
+EXEMPTIONS: Mapping[str, str] = {
+    "values of random operators": "torch.compile and TorchScript say nothing of which numbers a generator gives; their "
+    "dtypes, sizes and strides are compared (docs: torch.compile, torch._inductor.config.fallback_random)",
+    "order of ties in topk, and in sort that is not stable": "the documentation of torch.topk and torch.sort",
+    "floats beyond an integer's range, cast to it": "the documentation of torch.Tensor.to: undefined",
+    "the sign of NaN, and its payload": "IEEE 754, 6.3",
+    "strides of dimensions of one element": "torch.Tensor.is_contiguous: they say nothing",
+    "which class of exception": "Dynamo and TorchScript wrap what is raised (torch._dynamo.exc, torch.jit.Error)",
+}
+
+#: Of each dtype the relative and the absolute error that every computation in it may have.
+_FLOORS: Mapping[str, tuple[float, float]] = {
+    **DEFAULT_TOLERANCES,
+    "float64": (1e-10, 1e-12),
+    "complex128": (1e-10, 1e-12),
+    "float32": (4e-6, 1e-6),
+    "complex64": (4e-6, 1e-6),
+    "float16": (4e-3, 1e-3),
+}
+#: How many times as far as the computations are from each other a result may be from the exact one.
+_MULTIPLE = 8.0
+#: Relative spread beyond which a program amplifies errors, and its element judges nobody.
+_AMPLIFIED = 0.02
+#: In autocast, and where a program has 16-bit numbers between others, everything has their precision.
+_COARSE = {"bfloat16": 3e-2, "float16": 6e-3}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that is otherwise: the number of the step, the observable, and a sentence."""
+
+    step: int
+    observable: str
+    text: str
+    phase: str = "run"
+    #: What became of the process, where it ended.
+    ended: DeviceEnded | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What plain PyTorch does in a trial: rows of eager, of the exact computation, and of some with noise.
+
+    Without an exact one every bit counts: what is the same then is right, and of the rest nothing is known yet.
+    """
+
+    eager: list[dict[str, Any]]
+    exact: list[dict[str, Any]] | None = None
+    noisy: list[list[dict[str, Any]]] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rules:
+    """What a toolchain's models keep beside their values; see :class:`conformance.toolchains.ProgramTraits`."""
+
+    aliases: bool = True
+    writes: bool = True
+    gradients: bool = True
+    #: Whether strides are eager's; else a result is contiguous where eager's is.
+    strides: bool = True
+    tolerances: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
+
+
+def differences(trial: Trial, known: Knowledge, actual: Sequence[Mapping[str, Any]], rules: Rules) -> list[Difference]:
+    """Everything in which ``actual`` rows differ from what is known, in the order of the steps."""
+    return list(_Judge(trial, known, rules).all(actual))
+
+
+class _Judge:
+    def __init__(self, trial: Trial, known: Knowledge, rules: Rules) -> None:
+        self._trial = trial
+        self._known = known
+        self._rules = rules
+        self._random = any("random" in program.marks for program in trial.programs)
+        self._coarse = _COARSE.get(trial.coarsest(), 0.0)
+
+    def all(self, actual: Sequence[Mapping[str, Any]]) -> Any:
+        for number, row in enumerate(actual[:-1]):
+            yield from self._step(number, row)
+        yield from self._end(len(actual) - 1, actual[-1])
+
+    def _step(self, number: int, row: Mapping[str, Any]) -> Any:
+        eager = self._known.eager[number]
+        where = f"step {number + 1} ({self._trial.steps[number].action})"
+        if "raised" in eager or "raised" in row:
+            if "raised" in eager and "raised" in row:
+                yield from self._left(number, where, row, eager)
+                return
+            if "raised" in row:
+                raised = row["raised"]
+                yield Difference(number, "error", f"{where}: {raised['type']}: {raised['text']}", row["phase"])
+            else:
+                yield Difference(
+                    number, "error", f"{where}: nothing was raised, where plain PyTorch raises {_told(eager['raised'])}"
+                )
+            return
+        if "result" not in eager:
+            if row.get("random") and not eager.get("random"):
+                yield Difference(number, "random state", f"{where}: random numbers were drawn", "lower")
+            return
+        yield from self._result(number, where, row, eager)
+        yield from self._left(number, where, row, eager)
+        if "gradients" in eager and self._rules.gradients:
+            yield from self._gradients(number, where, row, eager)
+
+    def _result(self, number: int, where: str, row: Mapping[str, Any], eager: Mapping[str, Any]) -> Any:
+        mine, theirs = row["result"], eager["result"]
+        if _structure(mine) != _structure(theirs):
+            yield Difference(number, "shape", f"{where}: expected {_structure(theirs)}, found {_structure(mine)}")
+            return
+        exact, noisy = self._others(number, lambda each: tensors_in(each.get("result")))
+        for place, (one, other) in enumerate(zip(tensors_in(mine), tensors_in(theirs), strict=True)):
+            name = f"{where}: result {place}"
+            if one.dtype != other.dtype:
+                yield Difference(number, "dtype", f"{name}: expected {other.dtype}, found {one.dtype}")
+            elif one.shape != other.shape:
+                yield Difference(number, "shape", f"{name}: expected {list(other.shape)}, found {list(one.shape)}")
+            elif not self._random:
+                text = self._values(one, other, _at(exact, place), [_at(each, place) for each in noisy])
+                if text:
+                    yield Difference(number, "values", f"{name}: {text}")
+        yield from self._forms(number, where, row, eager)
+        yield from self._aliases(number, where, row, eager)
+
+    def _forms(self, number: int, where: str, row: Mapping[str, Any], eager: Mapping[str, Any]) -> Any:
+        mine, theirs = row["strides"], eager["strides"]
+        if self._rules.strides and mine != theirs:
+            yield Difference(number, "strides", f"{where}: strides: expected {theirs}, found {mine}")
+        lost = [place for place, each in enumerate(row["contiguous"]) if eager["contiguous"][place] and not each]
+        if lost and not self._rules.strides:
+            yield Difference(number, "strides", f"{where}: result {lost[0]} is not contiguous: strides {mine[lost[0]]}")
+        mine, theirs = row["requires_grad"], eager["requires_grad"]
+        if mine != theirs and (self._rules.gradients or any(map(operator.gt, mine, theirs))):
+            text = f"which results require grad: expected {theirs}, found {mine}"
+            yield Difference(number, "requires_grad", f"{where}: {text}")
+        mine, theirs = row["inference"], eager["inference"]
+        if mine != theirs and self._rules.aliases:
+            text = f"which results are inference tensors: expected {theirs}, found {mine}"
+            yield Difference(number, "requires_grad", f"{where}: {text}")
+
+    def _aliases(self, number: int, where: str, row: Mapping[str, Any], eager: Mapping[str, Any]) -> Any:
+        mine, theirs = _pairs(row["aliases"]), _pairs(eager["aliases"])
+        made, lost = sorted(mine - theirs), sorted(theirs - mine)
+        if made:
+            yield Difference(number, "aliases", f"{where}: {_sentence(made)}, and not in plain PyTorch")
+        elif lost and self._rules.aliases:
+            yield Difference(number, "aliases", f"{where}: not as in plain PyTorch, where {_sentence(lost)}")
+        elif self._rules.aliases and row["identities"] != eager["identities"]:
+            expected, found = eager["identities"], row["identities"]
+            yield Difference(
+                number, "aliases", f"{where}: pairs of a result that is an argument: expected {expected}, found {found}"
+            )
+
+    def _left(self, number: int, where: str, row: Mapping[str, Any], eager: Mapping[str, Any]) -> Any:
+        mine, theirs = row.get("written", {}), eager.get("written", {})
+        raised = "raised" in eager
+        exact, noisy = self._others(number, lambda each: each.get("written", {}))
+        for name in sorted({*mine, *theirs}):
+            if name not in theirs:
+                yield Difference(number, "writes", f"{where}: {name} was written to, and is not in plain PyTorch")
+            elif raised or not self._rules.writes:
+                continue  # how far a call comes that raises is nobody's business
+            elif name not in mine:
+                if self._matters(theirs[name]):
+                    yield Difference(number, "writes", f"{where}: {name} was not written to, and is in plain PyTorch")
+            elif not self._random:
+                others = [each.get(name) for each in noisy if each is not None]
+                text = self._values(mine[name], theirs[name], None if exact is None else exact.get(name), others)
+                if text:
+                    yield Difference(number, "writes", f"{where}: {name} was left otherwise: {text}")
+        if row.get("random") != eager.get("random") and not self._random:
+            what = "were drawn" if row.get("random") else "were not drawn"
+            yield Difference(number, "random state", f"{where}: random numbers {what}")
+        if row.get("modes") != eager.get("modes"):
+            yield Difference(
+                number, "process state", f"{where}: changed {row.get('modes')}, plain PyTorch {eager.get('modes')}"
+            )
+
+    def _matters(self, written: torch.Tensor) -> bool:
+        return not self._random and written.numel() > 0
+
+    def _gradients(self, number: int, where: str, row: Mapping[str, Any], eager: Mapping[str, Any]) -> Any:
+        exact, noisy = self._others(number, lambda each: each.get("gradients"))
+        for place, (one, other) in enumerate(zip(row["gradients"], eager["gradients"], strict=True)):
+            name = f"{where}: gradient {place}"
+            if (one is None) != (other is None):
+                # a gradient that is missing, or one of zeros in its place
+                if other is None and one is not None and not bool(one.any()):
+                    continue
+                yield Difference(number, "gradients", f"{name}: expected {_shown(other)}, found {_shown(one)}")
+            elif other is not None and one.dtype != other.dtype:
+                yield Difference(number, "gradients", f"{name}: expected {other.dtype}, found {one.dtype}")
+            elif other is not None and one.shape != other.shape:
+                yield Difference(number, "gradients", f"{name}: expected {list(other.shape)}, found {list(one.shape)}")
+            elif other is not None and not self._random:
+                text = self._values(one, other, _at(exact, place), [_at(each, place) for each in noisy])
+                if text:
+                    yield Difference(number, "gradients", f"{name}: {text}")
+
+    def _others(self, number: int, part: Any) -> tuple[Any, list[Any]]:
+        exact = None if self._known.exact is None else part(self._known.exact[number])
+        return exact, [part(each[number]) for each in self._known.noisy]
+
+    def _end(self, number: int, row: Mapping[str, Any]) -> Any:
+        eager = self._known.eager[-1]
+        late = [each for each in row["late"] if each not in eager["late"]]
+        if late:
+            yield Difference(number, "values", f"result of call {late[0] + 1} changed after it was given")
+        state = {name: change for name, change in row["state"].items() if name not in eager["state"]}
+        if state:
+            yield Difference(number, "process state", f"after the trial: {_changes(state)}")
+        if row.get("kept", 0) > eager.get("kept", 0):
+            yield Difference(
+                number,
+                "memory",
+                f"{row['kept']} tensors of calls are in memory when all is dropped; in plain PyTorch {eager['kept']}",
+                "release",
+            )
+
+    # Values.
+
+    def _values(
+        self, mine: torch.Tensor, eager: torch.Tensor, exact: torch.Tensor | None, noisy: Sequence[torch.Tensor | None]
+    ) -> str:
+        """What is wrong with the values of a tensor; empty if nothing is, or nobody can say."""
+        if mine.dtype != eager.dtype or mine.shape != eager.shape:
+            return f"expected {describe(eager)}, found {describe(mine)}"
+        if not mine.numel():
+            return ""
+        if self._known.exact is None:
+            return "" if _is_same(mine, eager) else "not the same"
+        if exact is None or exact.shape != eager.shape:
+            return ""  # in 64 bits it is another program
+        computed = [exact, *(each for each in noisy if each is not None and each.shape == eager.shape)]
+        if not (eager.is_floating_point() or eager.is_complex()):
+            wrong = mine != eager
+            for each in computed:
+                wrong &= each.to(eager.dtype) == eager
+            return _told_difference(mine, eager, wrong)
+        if eager.is_complex():
+            parts = [torch.view_as_real(each.resolve_conj()) for each in (mine, eager)]
+            others = [torch.view_as_real(each.to(torch.complex128).resolve_conj()) for each in computed]
+            return self._floats(parts[0], parts[1], others, str(eager.dtype).removeprefix("torch."))
+        return self._floats(mine, eager, computed, str(eager.dtype).removeprefix("torch."))
+
+    def _floats(self, mine: torch.Tensor, eager: torch.Tensor, computed: Sequence[torch.Tensor], dtype: str) -> str:
+        rtol, atol = _FLOORS[dtype]
+        declared = self._rules.tolerances.get(dtype)
+        if declared:
+            rtol, atol = max(rtol, declared[0]), max(atol, declared[1])
+        rtol = max(rtol, self._coarse)
+        atol = max(atol, self._coarse / 10)
+        found, theirs = mine.to(torch.float64), eager.to(torch.float64)
+        largest = torch.finfo(eager.dtype).max
+        others = [each.to(torch.float64) for each in computed]
+        # what lies beyond the dtype is infinite in it
+        others = [
+            torch.where(each.abs() > largest, torch.copysign(torch.full_like(each, math.inf), each), each)
+            for each in others
+        ]
+        judged = torch.ones_like(theirs, dtype=torch.bool)
+        spread = torch.zeros_like(theirs)
+        centre = others[0]
+        for each in (*others[1:], theirs):
+            same_kind = (each.isnan() == centre.isnan()) & (each.isinf() == centre.isinf())
+            judged &= same_kind & ~(each.isinf() & centre.isinf() & (each != centre))
+            distance = (each - centre).abs()
+            spread = torch.maximum(spread, torch.where(distance.isfinite(), distance, 0.0))
+        size = centre.abs()
+        finite = centre.isfinite()
+        relative = torch.where(finite & (size > 0), spread / size.clamp_min(1e-300), 0.0)
+        judged &= relative <= max(_AMPLIFIED, 2 * self._coarse)
+        calm = relative[judged & finite]
+        typical = float(calm.max()) if calm.numel() else 0.0
+        allowed = atol + (rtol + 4 * min(typical, 1e-4 + self._coarse)) * size + _MULTIPLE * spread
+        # numbers below what the dtype can hold normally: a processor may take them for zero
+        error = (found - centre).abs()
+        both_nan = found.isnan() & centre.isnan()
+        near = both_nan | (found == centre) | (error <= torch.where(finite, allowed, 0.0))
+        # an overflow is where rounding decides
+        brink = finite & (size > largest * 0.99)
+        wrong = judged & ~near & ~brink
+        text = _told_difference(mine, eager, wrong)
+        return text or self._zeros(found, theirs, others, judged)
+
+    def _zeros(
+        self, found: torch.Tensor, theirs: torch.Tensor, others: Sequence[torch.Tensor], judged: torch.Tensor
+    ) -> str:
+        """Zeros of the other sign, where every computation agrees on the sign of an exact zero."""
+        zero = judged & (found == 0) & (theirs == 0)
+        for each in others:
+            zero &= (each == 0) & (torch.signbit(each) == torch.signbit(theirs))
+        wrong = zero & (torch.signbit(found) != torch.signbit(theirs))
+        count = int(wrong.sum())
+        return f"{count} of {wrong.numel()} elements are zeros of the other sign" if count else ""
+
+
+def _told_difference(mine: torch.Tensor, eager: torch.Tensor, wrong: torch.Tensor) -> str:
+    count = int(wrong.sum())
+    if not count:
+        return ""
+    at = int(wrong.flatten().to(torch.int8).argmax())
+    index = [int(each) for each in torch.unravel_index(torch.tensor(at), wrong.shape)]
+    found, expected = (each.flatten()[at].item() for each in (mine, eager))
+    return f"{count} of {wrong.numel()} elements differ; first at {index}: expected {expected}, found {found}"
+
+
+def _is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if torch.equal(one, other):
+        if not one.is_floating_point():
+            return True
+        return bool(torch.equal(torch.signbit(one), torch.signbit(other)))
+    if not (one.is_floating_point() or one.is_complex()):
+        return False
+    return bool(((one == other) | ((one != one) & (other != other))).all())
+
+
+def _at(values: Any, place: int) -> Any:
+    return values[place] if values is not None and place < len(values) else None
+
+
+def _structure(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return "tensor"
+    if isinstance(value, tuple | list):
+        return f"{type(value).__name__}({', '.join(str(_structure(each)) for each in value)})"
+    if isinstance(value, dict):
+        return f"dict({', '.join(f'{key}: {_structure(each)}' for key, each in value.items())})"
+    return type(value).__name__
+
+
+def _pairs(rows: Sequence[Sequence[str]]) -> set[tuple[str, ...]]:
+    return {tuple(each) for each in rows}
+
+
+def _sentence(pairs: Sequence[Sequence[str]]) -> str:
+    return " and ".join(f"{one} lies in the memory of {other}" for one, other in pairs[:3])
+
+
+def _told(raised: Mapping[str, Any]) -> str:
+    return f"{raised['type']}: {raised['text'].strip().splitlines()[0][:200] if raised['text'].strip() else ''}"
+
+
+def _shown(tensor: torch.Tensor | None) -> str:
+    return "None" if tensor is None else describe(tensor)
+
+
+def _changes(state: Mapping[str, Sequence[str]]) -> str:
+    return "; ".join(f"{name} was {was}, is {now}" for name, (was, now) in state.items())

@@ -1,0 +1,213 @@
+"""The processes in which trials are played: plain PyTorch, the backend, and what may excuse it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from conformance.api.errors import DeviceEnded, DeviceTimeout, SubjectError
+from conformance.compare.values import decode
+from conformance.devices import Device
+from conformance.generate.judge import Difference, Knowledge, Rules, differences
+from conformance.generate.program import Trial, as_plain
+
+#: A process plays so many trials, then a fresh one goes on.
+_TRIALS_OF_A_PROCESS = 400
+#: So often what a difference is held against is computed with noise.
+_NOISES = 4
+#: Seconds that plain PyTorch has for a trial.
+CONTROL_SECONDS = 60.0
+#: How an error names an operator: aten::add, aten.add, torch.add.
+_OPERATOR = re.compile(r"\b(?:aten(?:::|\.)|torch\.(?:nn\.functional\.)?)(?P<name>[a-z_0-9]+)")
+#: In which phase an operator may be refused.
+_LOWERING = "lower"
+
+
+class Discarded(Exception):
+    """A trial that says nothing of a backend; the text says why, in a word."""
+
+
+class Refused(Exception):
+    """The backend refused an operator of the trial, by name."""
+
+
+@dataclasses.dataclass
+class Ended(Exception):
+    """A process ended in a trial: what became of it, and in which phase."""
+
+    error: DeviceEnded
+
+    def __str__(self) -> str:
+        return str(self.error)
+
+
+class Laboratory:
+    """The devices of one backend in which trials are played. Close it at the end.
+
+    ``control`` opens a device without any backend, ``subject`` one with the backend; ``excuses`` are those whose
+    failures excuse the same failure of the backend. ``seconds`` says how long a trial may take now.
+    """
+
+    def __init__(
+        self,
+        control: Callable[[], Device],
+        subject: Callable[[], Device],
+        excuses: Sequence[Callable[[], Device]],
+        *,
+        rules: Rules,
+        seconds: Callable[[], float],
+        timed_out: Callable[[], None],
+    ) -> None:
+        self._open_control = control
+        self._open_subject = subject
+        self._open_excuses = excuses
+        self.rules = rules
+        self._seconds = seconds
+        self._timed_out = timed_out
+        self._control: Device | None = None
+        self._subject: Device | None = None
+        self._excuses: list[Device | None] = [None] * len(excuses)
+        #: What the process with the backend has played, in order.
+        self.played: list[Trial] = []
+
+    def close(self) -> None:
+        """End the processes."""
+        for device in (self._control, self._subject, *self._excuses):
+            if device is not None:
+                device.end()
+        self._control = self._subject = None
+        self._excuses = [None] * len(self._excuses)
+
+    def fresh(self) -> None:
+        """Let the next trial have a process of its own."""
+        if self._subject is not None:
+            self._subject.end()
+        self._subject = None
+        self.played = []
+
+    def warm(self) -> None:
+        """Let the processes be made, side by side."""
+        if self._control is None:
+            self._control = self._open_control()
+            self._control.start()
+        if self._subject is None:
+            self._subject = self._open_subject()
+            self._subject.start()
+
+    def differences(self, trial: Trial, *, leaks: bool = False) -> list[Difference]:
+        """In what the backend differs from plain PyTorch, and nobody excuses it.
+
+        Raises Discarded, Refused, and Ended where its process ended.
+        """
+        if len(self.played) >= _TRIALS_OF_A_PROCESS:
+            self.fresh()
+        self.warm()
+        plain = as_plain(trial)
+        known = self._eager(trial, plain, leaks)
+        self.played.append(trial)
+        assert self._subject is not None
+        try:
+            actual = decode(self._subject.call("play", "run", self._seconds(), trial=plain, leaks=leaks))
+        except DeviceEnded as error:
+            self.fresh()
+            if isinstance(error, DeviceTimeout):
+                self._timed_out()
+            self._expect_no_excuse_for_end(plain, error)
+            raise Ended(error) from error
+        except SubjectError as error:
+            # the backend could not be loaded, or something outside of the steps raised
+            return [Difference(0, "error", str(error), error.phase)]
+        if not differences(trial, known, actual, self.rules):
+            return []
+        self._expect_not_refused(trial, actual)
+        known = self._exact(trial, plain, known)
+        found = differences(trial, known, actual, self.rules)
+        return self._not_excused(trial, plain, known, found, leaks=leaks) if found else []
+
+    def _eager(self, trial: Trial, plain: dict[str, Any], leaks: bool) -> Knowledge:
+        """What eager PyTorch does. Raises Discarded where it does not take the trial."""
+        rows = decode(self._ask_control("shadow", trial=plain, leaks=leaks))
+        first: dict[str, Any] = next(
+            (row for step, row in zip(trial.steps, rows, strict=False) if step.call is not None), {}
+        )
+        made = [row for step, row in zip(trial.steps, rows, strict=False) if step.action in ("model", "weights")]
+        if any("raised" in row for row in (first, *made)):
+            raise Discarded("invalid")
+        return Knowledge(rows)
+
+    def _exact(self, trial: Trial, plain: dict[str, Any], known: Knowledge) -> Knowledge:
+        """What is right in 64 bits, and how sure that is. Raises Discarded where the program is another one there."""
+        if any("random" in program.marks for program in trial.programs):
+            return known
+        answers = self._ask_control("know", trial=plain, coarsest=trial.coarsest(), noises=_NOISES)
+        exact, *noisy = map(decode, answers)
+        for rows in (exact, *noisy):
+            if any(("raised" in one) != ("raised" in two) for one, two in zip(known.eager, rows, strict=False)):
+                raise Discarded("unstable")
+        return Knowledge(known.eager, exact, noisy)
+
+    def _ask_control(self, verb: str, **arguments: Any) -> Any:
+        self.warm()
+        assert self._control is not None
+        try:
+            return self._control.call(verb, "run", CONTROL_SECONDS, **arguments)
+        except DeviceEnded:
+            self._control = None
+            raise Discarded("PyTorch's") from None
+
+    def _expect_not_refused(self, trial: Trial, actual: Sequence[Any]) -> None:
+        for row in actual:
+            raised = row.get("raised")
+            if raised is None or (row["phase"] != _LOWERING and not _raised_by_lowering(raised)):
+                continue
+            named = {each["name"] for each in _OPERATOR.finditer(raised["text"])}
+            known = _names_in(trial)
+            for name in sorted(named):
+                if name in known or name.rstrip("_") in known:
+                    raise Refused(f"aten::{name}")
+
+    def _not_excused(
+        self, trial: Trial, plain: dict[str, Any], known: Knowledge, found: list[Difference], *, leaks: bool
+    ) -> list[Difference]:
+        for place, opened in enumerate(self._open_excuses):
+            device = self._excuses[place] = self._excuses[place] or opened()
+            try:
+                rows = decode(device.call("play", "run", CONTROL_SECONDS, trial=plain, leaks=leaks))
+            except (DeviceEnded, SubjectError):
+                device.end()
+                self._excuses[place] = None
+                raise Discarded("PyTorch's") from None
+            excused = {(each.step, each.observable) for each in differences(trial, known, rows, self.rules)}
+            found = [each for each in found if (each.step, each.observable) not in excused]
+            if not found:
+                raise Discarded("PyTorch's")
+        return found
+
+    def _expect_no_excuse_for_end(self, plain: dict[str, Any], error: DeviceEnded) -> None:
+        """Raise Discarded where PyTorch without the backend ends as well."""
+        for place, opened in enumerate(self._open_excuses):
+            device = self._excuses[place] = self._excuses[place] or opened()
+            try:
+                device.call("play", "run", CONTROL_SECONDS, trial=plain, leaks=False)
+            except DeviceEnded:
+                self._excuses[place] = None
+                raise Discarded("PyTorch's") from error
+            except SubjectError:
+                continue
+
+
+def _raised_by_lowering(raised: dict[str, Any]) -> bool:
+    return any(name.endswith("BackendCompilerFailed") for name in (raised["type"], *raised["bases"]))
+
+
+def _names_in(trial: Trial) -> set[str]:
+    """Names of operators in a trial, as errors may have them."""
+    text = "\n".join(program.source() for program in trial.programs)
+    names = set(re.findall(r"[a-z_][a-z_0-9]*", text)) | {
+        name for program in trial.programs for name in program.operators
+    }
+    if any(step.action == "call" for step in trial.steps):
+        names |= {"select", "slice", "copy", "t", "_convolution", "convolution", "native_layer_norm", "size"}
+    return names

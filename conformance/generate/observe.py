@@ -1,0 +1,186 @@
+"""Everything that can be seen of a call, and of the process in which it was made."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import os
+import sys
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from conformance.compare.values import tensors_in
+
+
+def observed(result: Any, arguments: Sequence[Any], module: torch.nn.Module) -> dict[str, Any]:
+    """What a call gave: its result, and of each tensor in it strides, flags, and whose memory it is.
+
+    ``result`` keeps its structure; of tensors there are copies, since what follows may change them.
+    """
+    tensors = tensors_in(result)
+    return {
+        "result": _copied(result),
+        "strides": [strides_of(each) for each in tensors],
+        "contiguous": [each.layout != torch.strided or each.is_contiguous() for each in tensors],
+        "requires_grad": [each.requires_grad for each in tensors],
+        "inference": [each.is_inference() for each in tensors],
+        "aliases": aliases(tensors, arguments, module),
+        "identities": [
+            [place, other]
+            for place, each in enumerate(tensors)
+            for other, argument in enumerate(arguments)
+            if each is argument
+        ],
+    }
+
+
+def strides_of(tensor: torch.Tensor) -> list[int]:
+    """The strides that matter: those of dimensions of one element, and of a tensor without any, say nothing."""
+    if not tensor.numel() or tensor.layout != torch.strided:
+        return []
+    return [stride if size > 1 else 0 for size, stride in zip(tensor.shape, tensor.stride(), strict=True)]
+
+
+def aliases(tensors: Sequence[torch.Tensor], arguments: Sequence[Any], module: torch.nn.Module) -> list[list[str]]:
+    """Pairs of a result and of another result, an argument or a part of the model that lie in one memory, by name."""
+    owners: dict[int, list[str]] = {}
+    for index, each in enumerate(arguments):
+        if isinstance(each, torch.Tensor) and each.numel():
+            owners.setdefault(_memory(each), []).append(f"argument {index}")
+    if tensors:
+        for name, each in (*module.named_parameters(), *module.named_buffers()):
+            if each.numel():
+                owners.setdefault(_memory(each), []).append(name)
+    found = []
+    for index, each in enumerate(tensors):
+        if each.numel() and each.layout == torch.strided:
+            place = _memory(each)
+            found += [[f"result {index}", owner] for owner in owners.get(place, ())]
+            owners.setdefault(place, []).append(f"result {index}")
+    return found
+
+
+def _memory(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().data_ptr() if tensor.layout == torch.strided else id(tensor)
+
+
+def memories(tensors: Iterable[torch.Tensor]) -> list[StorageWeakRef]:
+    """References to the memory of tensors, which do not keep it."""
+    return [StorageWeakRef(each.untyped_storage()) for each in tensors if each.layout == torch.strided]
+
+
+class Before:
+    """What arguments, a model and the process were before a call."""
+
+    def __init__(self, arguments: Sequence[Any], module: torch.nn.Module) -> None:
+        self._arguments = [each.detach().clone() if isinstance(each, torch.Tensor) else each for each in arguments]
+        self._state = {name: value.detach().clone() for name, value in module.state_dict().items()}
+        self._random = torch.get_rng_state()
+        self._modes = modes()
+
+    def left(self, arguments: Sequence[Any], module: torch.nn.Module) -> dict[str, Any]:
+        """What differs now: ``written`` arguments and ``state`` by what they have become, ``random`` and ``modes``."""
+        row: dict[str, Any] = {}
+        written = {
+            f"argument {index}": now.detach().clone()
+            for index, (was, now) in enumerate(zip(self._arguments, arguments, strict=True))
+            if isinstance(now, torch.Tensor) and differs(was, now)
+        }
+        written |= {
+            name: value.detach().clone()
+            for name, value in module.state_dict().items()
+            if name not in self._state or differs(self._state[name], value)
+        }
+        row["written"] = written
+        if not torch.equal(self._random, torch.get_rng_state()):
+            row["random"] = "changed"
+        after = modes()
+        if after != self._modes:
+            row["modes"] = {
+                name: [self._modes[name], after[name]] for name in after if after[name] != self._modes[name]
+            }
+        return row
+
+
+def differs(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors differ in dtype, sizes or any bit of their elements (NaN is NaN)."""
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return True
+    if torch.equal(one, other):
+        return False
+    if not (one.is_floating_point() or one.is_complex()):
+        return True
+    return bool(((one != other) & ~(one.isnan() & other.isnan())).any())
+
+
+def _copied(value: Any) -> Any:
+    """A value with copies of its tensors that have the same strides, where these can be copied."""
+    if isinstance(value, torch.Tensor):
+        plain = value.detach()
+        return plain.clone() if plain.layout == torch.strided else plain.to_dense()
+    if isinstance(value, tuple):
+        return tuple(map(_copied, value))
+    if isinstance(value, list):
+        return list(map(_copied, value))
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()}
+    return value
+
+
+def modes() -> dict[str, str]:
+    """The modes of this thread and process that a call might change, as text."""
+    return {
+        "grad mode": str(torch.is_grad_enabled()),
+        "inference mode": str(torch.is_inference_mode_enabled()),
+        "default dtype": str(torch.get_default_dtype()),
+        "autocast": str(torch.is_autocast_enabled("cpu")),
+        "deterministic algorithms": str(torch.are_deterministic_algorithms_enabled()),
+        "threads of PyTorch": str(torch.get_num_threads()),
+        "float32_matmul_precision": torch.get_float32_matmul_precision(),
+        "flushing of denormals": str(float(torch.tensor([1e-39]) * 1.0) == 0.0),
+        "oneDNN": str(torch.backends.mkldnn.enabled),
+        "modes of __torch_function__": str(torch._C._len_torch_function_stack()),
+        "modes of __torch_dispatch__": str(torch._C._len_torch_dispatch_stack()),
+        "anomaly mode": str(torch.is_anomaly_enabled()),
+    }
+
+
+def process_state() -> dict[str, str]:
+    """What a process has for everybody in it, as text, or as a digest where that may be private."""
+    environment = hashlib.sha256(repr(sorted(os.environ.items())).encode(errors="surrogateescape")).hexdigest()[:16]
+    return {
+        **modes(),
+        "environment variables": environment,
+        "working directory": hashlib.sha256(os.getcwd().encode(errors="surrogateescape")).hexdigest()[:16],
+        "recursion limit": str(sys.getrecursionlimit()),
+        "garbage collector": str(gc.isenabled()),
+        "sys.excepthook": getattr(sys.excepthook, "__qualname__", "another object"),
+        "filters of warnings": str(len(warnings.filters)),
+        **{f"functions of {name}": _functions(name) for name in _OWNERS},
+    }
+
+
+_OWNERS: dict[str, Any] = {
+    "torch": torch,
+    "torch.nn.functional": torch.nn.functional,
+    "torch.Tensor": torch.Tensor,
+    "torch.nn.Module": torch.nn.Module,
+    "torch.autograd": torch.autograd,
+}
+
+
+#: Their public functions; what PyTorch imports later, at a first use, is no change.
+_NAMES = {
+    name: [each for each, value in vars(owner).items() if not each.startswith("_") and callable(value)]
+    for name, owner in _OWNERS.items()
+}
+
+
+def _functions(name: str) -> str:
+    """Which function every public name of a module or class is now, as a number."""
+    found = vars(_OWNERS[name])
+    return str(hash(tuple(id(found.get(each)) for each in _NAMES[name])))

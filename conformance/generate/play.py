@@ -1,0 +1,367 @@
+"""A trial, played: models are made, lowered and called as its steps say, and all that can be seen of it is noted.
+
+Runs in a device. The same steps are played by the shadow, which is plain PyTorch, and with a backend; what differs is
+the :class:`Maker`, by which a toolchain says how a program becomes a model of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import gc
+import itertools
+import linecache
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import torch
+
+from conformance.compare.values import encode, tensors_in
+from conformance.devices.protocol import describe_exception
+from conformance.generate.inputs import arguments_of, make
+from conformance.generate.noise import Noise
+from conformance.generate.observe import Before, memories, observed, process_state
+from conformance.generate.program import Call, Program, Step, Trial
+
+_numbers = itertools.count()
+
+
+class Maker(Protocol):
+    """How a toolchain makes something that can be called of a model, with what is under test or without."""
+
+    def lower(self, module: torch.nn.Module) -> Callable[..., Any]:
+        """What is called in the model's place. Lowering may wait for the first call."""
+
+    def save_and_load(self, lowered: Callable[..., Any]) -> Callable[..., Any]:
+        """What comes back of something lowered when it was saved and loaded."""
+
+    def load_damaged(self, lowered: Callable[..., Any]) -> None:
+        """Save something, and load a part of what was saved. Raises what that does."""
+
+    def reset(self) -> None:
+        """Forget what was compiled, as a user may ask for at any time."""
+
+    def forget(self) -> None:
+        """Forget everything of a trial that is over."""
+
+
+class Shadow:
+    """Plain PyTorch as a maker. With ``copies`` a model keeps the weights that it had when it was lowered."""
+
+    def __init__(self, *, copies: bool) -> None:
+        self._copies = copies
+
+    def lower(self, module: torch.nn.Module) -> Callable[..., Any]:
+        """The model itself, or a copy."""
+        return copy.deepcopy(module) if self._copies else module
+
+    def save_and_load(self, lowered: Callable[..., Any]) -> Callable[..., Any]:
+        """A copy."""
+        return copy.deepcopy(lowered)
+
+    def load_damaged(self, lowered: Callable[..., Any]) -> None:
+        """Raises RuntimeError, as whatever loads must."""
+        raise RuntimeError("damaged")
+
+    def reset(self) -> None:
+        """Nothing was compiled."""
+
+    def forget(self) -> None:
+        """Nothing was kept."""
+
+
+def play(trial: Trial, maker: Maker, *, leaks: bool = False) -> bytes:
+    """Play a trial: for each step what was seen, and for the trial what it left, encoded; see :class:`Player`.
+
+    ``leaks`` also asks what is kept when all is dropped.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        player = Player(trial, maker)
+        before = process_state()
+        try:
+            rows = [player.step(each) for each in trial.steps]
+            rows.append(player.end(before, leaks=leaks))
+        finally:
+            player.models.clear()
+            maker.forget()
+        return encode(rows)
+
+
+def play_wide(trial: Trial, *, copies: bool, noise: tuple[str, int] | None = None) -> bytes:
+    """What plain PyTorch computes in 64 bits where the trial has fewer: a row for each step, encoded.
+
+    ``noise`` is the dtype whose last place is in doubt, and the seed of where it is moved.
+    """
+    with warnings.catch_warnings(), _default_dtype(torch.float64):
+        warnings.simplefilter("ignore")
+        player = Player(trial, Shadow(copies=copies), wide=True, noise=noise)
+        return encode([player.step(each) for each in trial.steps])
+
+
+class Player:
+    """The models, lowered models and results of one trial; with ``wide`` in 64 bits, what it has in fewer."""
+
+    def __init__(self, trial: Trial, maker: Maker, *, wide: bool = False, noise: tuple[str, int] | None = None) -> None:
+        self._trial = trial
+        self._maker = maker
+        self._wide = wide
+        self._noise = Noise(*noise) if noise else contextlib.nullcontext()
+        self.models: list[torch.nn.Module] = []
+        self.lowered: list[Callable[..., Any] | None] = []
+        #: Of each lowered model its model.
+        self._model_of: list[int] = []
+        #: The calls that came back: what each lowered model was given last, and every result with what it was then.
+        self._arguments: dict[int, tuple[Call, list[Any]]] = {}
+        self._results: list[tuple[int, Any, list[torch.Tensor]]] = []
+
+    def step(self, step: Step) -> dict[str, Any]:
+        """Take a step: ``{}``, what a call came to, or ``{"raised", "phase"}``."""
+        if step.action in ("call", "refill", "fail"):
+            return self._call(step)
+        phase = {"save_load": "load", "damaged": "load"}.get(step.action, step.action)
+        random = torch.get_rng_state()
+        try:
+            getattr(self, f"_{step.action}")(step)
+        except Exception as error:
+            return {"raised": _raised(error), "phase": phase}
+        return {} if step.action == "model" or torch.equal(random, torch.get_rng_state()) else {"random": "changed"}
+
+    def end(self, before: dict[str, str], *, leaks: bool) -> dict[str, Any]:
+        """What the trial left: results that changed after they were given, and what is not as it was in the process."""
+        late = [number for number, result, then in self._results if not all(map(_same_bits, tensors_in(result), then))]
+        after = process_state()
+        changed = {name: [value, after.get(name, "")] for name, value in before.items() if after.get(name) != value}
+        row: dict[str, Any] = {"late": late, "state": changed}
+        if leaks:
+            kept = memories([*tensors_in([each[1] for each in self._results]), *self._all_arguments()])
+            self._results.clear()
+            self._arguments.clear()
+            self.lowered.clear()
+            self.models.clear()
+            self._maker.reset()
+            gc.collect()
+            row["kept"] = sum(not each.expired() for each in kept)
+        return row
+
+    def _all_arguments(self) -> list[torch.Tensor]:
+        return [
+            each for _, arguments in self._arguments.values() for each in arguments if isinstance(each, torch.Tensor)
+        ]
+
+    # The actions.
+
+    def _model(self, step: Step) -> None:
+        program = self._trial.programs[step.model]
+        self.models.append(build(program, step.seed, wide=self._wide))
+
+    def _lower(self, step: Step) -> None:
+        # the place is taken in any case: later steps count lowered models
+        self.lowered.append(None)
+        self._model_of.append(step.model)
+        self.lowered[-1] = self._maker.lower(self.models[step.model])
+
+    def _save_load(self, step: Step) -> None:
+        self.lowered.append(None)
+        self._model_of.append(self._model_of[step.model])
+        self.lowered[-1] = self._maker.save_and_load(self._there(step.model))
+
+    def _damaged(self, step: Step) -> None:
+        self._maker.load_damaged(self._there(step.model))
+
+    def _weights(self, step: Step) -> None:
+        change_weights(self.models[step.model], step.detail)
+
+    def _drop(self, step: Step) -> None:
+        self.lowered[step.model] = None
+        gc.collect(0)
+
+    def _reset(self, step: Step) -> None:
+        self._maker.reset()
+
+    def _there(self, number: int) -> Callable[..., Any]:
+        function = self.lowered[number]
+        if function is None:
+            raise LookupError("what is called was dropped, or could not be made")
+        return function
+
+    def _call(self, step: Step) -> dict[str, Any]:
+        assert step.call is not None
+        call = step.call
+        module = self.models[self._model_of[step.model]]
+        arguments = self._given(step, call)
+        if call.train != module.training:
+            module.train(call.train)
+        leaves = [each for each in arguments if isinstance(each, torch.Tensor) and each.requires_grad]
+        leaves += [each for each in module.parameters() if call.backward and each.requires_grad]
+        before = Before(arguments, module)
+        made: dict[str, Any] = {}
+
+        def work() -> None:
+            try:
+                with self._noise:
+                    with _MODES[call.mode]():
+                        made["result"] = self._there(step.model)(*arguments)
+                    if call.backward:
+                        made["gradients"] = _gradients(made["result"], leaves)
+            except Exception as error:
+                made["raised"] = _raised(error)
+
+        if call.thread:
+            worker = threading.Thread(target=work)
+            worker.start()
+            worker.join()
+        else:
+            work()
+        if "raised" in made:
+            return {"raised": made["raised"], "phase": "run"} | before.left(arguments, module)
+        result = made["result"]
+        row = observed(result, arguments, module) | before.left(arguments, module)
+        if call.backward:
+            row["gradients"] = made["gradients"]
+        kept = [each.detach().clone() for each in tensors_in(result)]
+        # what is memory of an argument or of the model may change by later steps, and does so in plain PyTorch too
+        if not row["aliases"]:
+            self._results.append((len(self._results), result, kept))
+        self._arguments[step.model] = (call, arguments)
+        return row
+
+    def _given(self, step: Step, call: Call) -> list[Any]:
+        if step.action == "refill" and step.model in self._arguments:
+            _, arguments = self._arguments[step.model]
+            fresh = arguments_of(call, wide=self._wide)
+            for old, new in zip(arguments, fresh, strict=True):
+                if isinstance(old, torch.Tensor) and old.shape == new.shape and old.dtype == new.dtype:
+                    with torch.no_grad(), contextlib.suppress(RuntimeError):
+                        old.copy_(new)
+            return arguments
+        arguments = arguments_of(call, wide=self._wide)
+        if step.action == "fail":
+            return _spoilt(arguments, step.detail)
+        return arguments
+
+
+def _spoilt(arguments: list[Any], how: str) -> list[Any]:
+    """Arguments that no model of such a program can take."""
+    match how:
+        case "too few":
+            return arguments[:-1]
+        case "too many":
+            return [*arguments, 1]
+        case "a string":
+            return ["not a tensor", *arguments[1:]]
+    return [None, *arguments[1:]]
+
+
+def build(program: Program, seed: int, *, wide: bool = False) -> torch.nn.Module:
+    """A model of a program, in evaluation mode; its weights are those of its specs for seed 0, others for another."""
+    text = program.source(wide=wide)
+    file = f"<generated {next(_numbers)}>"
+    namespace: dict[str, Any] = {"__name__": "conformance_generated"}
+    exec(compile(text, file, "exec"), namespace)
+    # torch.jit.script and Dynamo read sources
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    if len(linecache.cache) > 4000:
+        linecache.clearcache()
+    state = {name: make(_reseeded(spec, seed), wide=wide) for name, spec in (*program.parameters, *program.buffers)}
+    torch.manual_seed(seed)
+    if wide and program.modules:
+        # made as it is in its own dtype: a generator gives other numbers for another dtype
+        with _default_dtype(torch.float32):
+            return namespace["Model"](**state).eval().double()  # type: ignore[no-any-return]
+    return namespace["Model"](**state).eval()  # type: ignore[no-any-return]
+
+
+def _reseeded(spec: Any, seed: int) -> Any:
+    import dataclasses
+
+    return dataclasses.replace(spec, seed=spec.seed + 31 * seed) if seed else spec
+
+
+def change_weights(module: torch.nn.Module, how: str) -> None:
+    """Change the floating-point parameters and buffers of a model: "in place", "replaced" or "loaded"."""
+    with torch.no_grad():
+        if how == "loaded":
+            module.load_state_dict({name: _changed(value) for name, value in module.state_dict().items()})
+            return
+        for owner in module.modules():
+            for name, parameter in list(owner.named_parameters(recurse=False)):
+                if how == "replaced":
+                    setattr(owner, name, torch.nn.Parameter(_changed(parameter), parameter.requires_grad))
+                else:
+                    parameter.copy_(_changed(parameter))
+            for name, buffer in list(owner.named_buffers(recurse=False)):
+                if how == "replaced":
+                    setattr(owner, name, _changed(buffer))
+                else:
+                    buffer.copy_(_changed(buffer))
+
+
+def _changed(tensor: torch.Tensor) -> torch.Tensor:
+    """Other values; a variance stays positive. Exact in every dtype, so that exact values stay the model's."""
+    return tensor.detach() * 2 + 1 if tensor.is_floating_point() else tensor.detach().clone()
+
+
+def _gradients(result: Any, leaves: list[torch.Tensor]) -> list[torch.Tensor | None]:
+    """Of each leaf the gradient of a weighted sum of the results; None where there is none."""
+    wanted = [each for each in tensors_in(result) if each.requires_grad]
+    if not wanted or not leaves:
+        return [None] * len(leaves)
+    ones = [_weights_for(each) for each in wanted]
+    return list(torch.autograd.grad(wanted, leaves, ones, allow_unused=True))
+
+
+def _weights_for(tensor: torch.Tensor) -> torch.Tensor:
+    # halves, which every dtype holds exactly
+    count = torch.arange(tensor.numel(), dtype=torch.float64) % 5
+    return (count / 2 + 1).to(tensor.dtype).reshape(tensor.shape)
+
+
+def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    if one.is_floating_point() or one.is_complex():
+        return bool(torch.equal(torch.nan_to_num(one), torch.nan_to_num(other)))
+    return bool(torch.equal(one, other))
+
+
+def _raised(error: Exception) -> dict[str, Any]:
+    described = describe_exception(error)
+    return {"type": described["type"], "bases": described["bases"], "text": described["text"][:4000]}
+
+
+@contextlib.contextmanager
+def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+@contextlib.contextmanager
+def _deterministic() -> Iterator[None]:
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)
+
+
+_MODES: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = {
+    "grad": contextlib.nullcontext,
+    "no_grad": torch.no_grad,
+    "inference": torch.inference_mode,
+    "autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
+    "deterministic": _deterministic,
+}
+
+
+def know(trial: Trial, coarsest: str, *, copies: bool, noises: int) -> list[bytes]:
+    """What plain PyTorch computes in 64 bits: exactly, and so often with noise in the ``coarsest`` dtype."""
+    exact = play_wide(trial, copies=copies)
+    return [exact, *(play_wide(trial, copies=copies, noise=(coarsest, seed)) for seed in range(noises))]

@@ -1,0 +1,244 @@
+"""Programs and trials as plain data: what is drawn, played in a device, shrunk, kept, and shown as a model.
+
+Everything here is frozen, and travels as builtin values (:func:`as_plain`, :func:`trial_from_plain`). Imports no torch.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+#: What a dtype that is written in a program becomes where the program is computed in 64 bits.
+_WIDE = {"float32": "float64", "float16": "float64", "bfloat16": "float64", "complex64": "complex128"}
+_DTYPE_NAME = re.compile(r"\btorch\.(float32|float16|bfloat16|complex64)\b")
+#: How a method of a tensor that names a dtype is written with more bits.
+_CAST = re.compile(r"\.(float|half|bfloat16)\(\)")
+_INDENT = "    "
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """A tensor along the axes of inputs: everything that :func:`conformance.generate.inputs.make` has to know."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    layout: str = "contiguous"
+    values: str = "ordinary"
+    seed: int = 0
+    #: Whether it is a leaf that requires grad, where the call is made with gradients.
+    grad: bool = False
+
+    def __str__(self) -> str:
+        parts = [f"{self.dtype}{list(self.shape)}"]
+        parts += [each for each, plain in ((self.layout, "contiguous"), (self.values, "ordinary")) if each != plain]
+        return " ".join(parts + ["requires grad"] * self.grad)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Scalar:
+    """A Python number as an argument."""
+
+    kind: str
+    value: float
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.number!r}"
+
+    @property
+    def number(self) -> Any:
+        """The number in its type: int, float or bool."""
+        return {"int": int, "float": float, "bool": bool}[self.kind](self.value)
+
+
+Argument = TensorSpec | Scalar
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Line:
+    """A statement of a program: its source, which may have several lines, and the operator that it is about."""
+
+    operator: str
+    text: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Program:
+    """A model: its state, its submodules, the statements of ``forward``, and what it returns.
+
+    ``arguments`` are the parameters of ``forward`` with the Python type of each ("Tensor", "int", "float", "bool");
+    ``parameters`` and ``buffers`` have names and specs, ``modules`` names and constructors; ``result`` is an
+    expression.
+    """
+
+    arguments: tuple[tuple[str, str], ...]
+    lines: tuple[Line, ...]
+    result: str
+    parameters: tuple[tuple[str, TensorSpec], ...] = ()
+    buffers: tuple[tuple[str, TensorSpec], ...] = ()
+    modules: tuple[tuple[str, str], ...] = ()
+    #: What it has of what is compared otherwise: "random", "writes" (to what it did not make itself), "branch".
+    marks: tuple[str, ...] = ()
+
+    @property
+    def operators(self) -> list[str]:
+        """The operators of its statements, in order."""
+        return [line.operator for line in self.lines]
+
+    def source(self, *, wide: bool = False) -> str:
+        """The class ``Model`` as a file of Python has it, which begins with its imports.
+
+        With ``wide`` every floating-point dtype that the text names is float64, and every complex one complex128.
+        """
+        state = [name for name, _ in (*self.parameters, *self.buffers)]
+        begin = [f"self.{name} = torch.nn.Parameter({name})" for name, _ in self.parameters]
+        begin += [f'self.register_buffer("{name}", {name})' for name, _ in self.buffers]
+        begin += [f"self.{name} = {constructor}" for name, constructor in self.modules]
+        signature = ", ".join(name if kind == "Tensor" else f"{name}: {kind}" for name, kind in self.arguments)
+        body = [each for line in self.lines for each in line.text.splitlines()]
+        text = "\n".join(
+            [
+                "import torch",
+                "import torch.nn.functional as F",
+                "",
+                "",
+                "class Model(torch.nn.Module):",
+                *_method(f"__init__({', '.join(['self', *state])})", ["super().__init__()", *begin] if begin else []),
+                *_method(f"forward({', '.join(filter(None, ['self', signature]))})", [*body, f"return {self.result}"]),
+            ]
+        )
+        return widened(text) if wide else text + "\n"
+
+
+def _method(header: str, body: Sequence[str]) -> list[str]:
+    return [f"{_INDENT}def {header}:", *(f"{_INDENT * 2}{line}" for line in body), ""] if body else []
+
+
+def widened(text: str) -> str:
+    """A text of a program with every floating-point dtype in it as float64, every complex one as complex128."""
+    text = _DTYPE_NAME.sub(lambda found: f"torch.{_WIDE[found[1]]}", text)
+    return _CAST.sub(".double()", text) + "\n"
+
+
+def wide_dtype(name: str) -> str:
+    """The dtype in which one is held against exact values."""
+    return _WIDE.get(name, name)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Call:
+    """The arguments of a call, and under what it is made.
+
+    ``tied`` says that two arguments are one tensor, or overlap: ``(first, second, "same" | "overlap")``. ``mode`` is
+    "grad", "no_grad", "inference", "autocast" or "deterministic"; ``backward`` goes back from the result, ``train``
+    puts the model into training, ``thread`` makes the call in a fresh thread.
+    """
+
+    arguments: tuple[Argument, ...]
+    mode: str = "no_grad"
+    backward: bool = False
+    train: bool = False
+    thread: bool = False
+    tied: tuple[int, int, str] | None = None
+
+    @property
+    def tensors(self) -> list[TensorSpec]:
+        """Those arguments that are tensors."""
+        return [each for each in self.arguments if isinstance(each, TensorSpec)]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a trial. What ``action`` can be is what :mod:`conformance.generate.play` knows.
+
+    ``model`` is the number of a program, of a lowered model, or of neither; ``detail`` is the action's own.
+    """
+
+    action: str
+    model: int = 0
+    detail: str = ""
+    seed: int = 0
+    call: Call | None = None
+
+    def __str__(self) -> str:
+        words = [self.action, str(self.model), self.detail] + ([f"seed {self.seed}"] if self.seed else [])
+        if self.call is not None:
+            words += [f"({', '.join(map(str, self.call.arguments))})", f"mode={self.call.mode}"]
+            flags = {"backward": self.call.backward, "train": self.call.train, "thread": self.call.thread}
+            words += [name for name, there in flags.items() if there]
+            words += [f"{self.call.tied[2]} {self.call.tied[:2]}"] if self.call.tied else []
+        return " ".join(filter(None, words))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Trial:
+    """Programs, and what happens to models of them, in order."""
+
+    programs: tuple[Program, ...]
+    steps: tuple[Step, ...]
+
+    @property
+    def calls(self) -> list[Call]:
+        """Every call, in order."""
+        return [step.call for step in self.steps if step.call is not None]
+
+    @property
+    def size(self) -> tuple[int, int, int]:
+        """What makes one trial smaller than another: steps, statements, characters."""
+        lines = [line.text for program in self.programs for line in program.lines]
+        return len(self.steps), len(lines), sum(map(len, lines))
+
+    def coarsest(self) -> str:
+        """The floating-point dtype of fewest bits that it has anywhere; "float64" where it has none."""
+        text = " ".join(str(each) for each in self._everything())
+        order = ("bfloat16", "float16", "float32", "complex64")
+        autocast = any(call.mode == "autocast" for call in self.calls)
+        if autocast:
+            return "bfloat16"
+        found = next((name for name in order if re.search(rf"\b{name}\b", text)), "")
+        if not found:
+            return "float64" if "float64" in text or "complex128" in text else "float32"
+        return "float32" if found == "complex64" else found
+
+    def _everything(self) -> Iterator[object]:
+        for program in self.programs:
+            yield program.source()
+            yield from (spec for _, spec in (*program.parameters, *program.buffers))
+        for call in self.calls:
+            yield from call.arguments
+
+
+def as_plain(trial: Trial) -> dict[str, Any]:
+    """A trial as builtin values, which JSON can hold."""
+    return dataclasses.asdict(trial)
+
+
+def trial_from_plain(plain: Mapping[str, Any]) -> Trial:
+    """The trial that :func:`as_plain` was given."""
+    return Trial(tuple(map(_program, plain["programs"])), tuple(map(_step, plain["steps"])))
+
+
+def _program(plain: Mapping[str, Any]) -> Program:
+    return Program(
+        arguments=tuple((name, kind) for name, kind in plain["arguments"]),
+        lines=tuple(Line(**each) for each in plain["lines"]),
+        result=plain["result"],
+        parameters=tuple((name, _spec(spec)) for name, spec in plain["parameters"]),
+        buffers=tuple((name, _spec(spec)) for name, spec in plain["buffers"]),
+        modules=tuple((name, text) for name, text in plain["modules"]),
+        marks=tuple(plain["marks"]),
+    )
+
+
+def _spec(plain: Mapping[str, Any]) -> TensorSpec:
+    return TensorSpec(**{**plain, "shape": tuple(plain["shape"])})
+
+
+def _step(plain: Mapping[str, Any]) -> Step:
+    call = plain["call"]
+    if call is None:
+        return Step(**plain)
+    arguments = tuple(_spec(each) if "dtype" in each else Scalar(**each) for each in call["arguments"])
+    tied = tuple(call["tied"]) if call["tied"] else None
+    return Step(**{**plain, "call": Call(**{**call, "arguments": arguments, "tied": tied})})

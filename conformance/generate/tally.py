@@ -1,0 +1,106 @@
+"""What the trials of a cell came to, counted, as its row in the report has it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from typing import Any
+
+from conformance.api.errors import DeviceEnded
+from conformance.api.fingerprint import fingerprint
+from conformance.generate.axes import PLAIN
+from conformance.generate.places import values_of
+from conformance.generate.program import Trial
+
+
+@dataclasses.dataclass
+class Finding:
+    """Something that goes wrong: the smallest trial that was found for it, and what happens in it."""
+
+    trial: Trial
+    observable: str
+    phase: str
+    verdict: str
+    message: str
+    #: What was wrong beside, and how many trials were found before they were made smaller.
+    count: int = 1
+    #: How many trials had to be played before it in the same process.
+    after: int = 0
+    #: What became of the process, where it ended.
+    ended: DeviceEnded | None = None
+
+    @property
+    def operators(self) -> list[str]:
+        """The operators of its programs, each once."""
+        return sorted({name for program in self.trial.programs for name in program.operators})
+
+    @property
+    def axes(self) -> list[str]:
+        """Where it does not lie at the plainest."""
+        return [each for each in values_of(self.trial) if each not in PLAIN]
+
+    @property
+    def cause(self) -> str:
+        """What findings of one cause have in common."""
+        return " / ".join(filter(None, [" ".join(self.operators), " ".join(self.axes), self.observable]))
+
+    def as_row(self) -> dict[str, Any]:
+        """The finding as a report has it."""
+        row = {
+            "cause": self.cause,
+            "operators": self.operators,
+            "axes": self.axes,
+            "observable": self.observable,
+            "count": self.count,
+            "phase": self.phase,
+            "verdict": self.verdict,
+            "message": self.message,
+            "source": "\n".join(program.source() for program in self.trial.programs),
+            "inputs": [str(step) for step in self.trial.steps],
+            "fingerprint": fingerprint("", self.verdict, self.phase, self.cause),
+        }
+        return row | ({"after": self.after} if self.after else {})
+
+
+class Tally:
+    """Counts of a cell's trials, and its findings."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.tried = 0
+        self.seconds = 0.0
+        self.discarded: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
+        self.findings: list[Finding] = []
+        self._values: Counter[str] = Counter()
+        self._pairs: Counter[tuple[str, str]] = Counter()
+
+    def count(self, trial: Trial) -> None:
+        """One that was judged."""
+        self.tried += 1
+        values = values_of(trial)
+        self._values.update(values)
+        self._pairs.update((one, other) for index, one in enumerate(values) for other in values[:index])
+
+    def add(self, finding: Finding) -> None:
+        """A finding; one of a cause that is known makes that count more."""
+        for known in self.findings:
+            if known.cause == finding.cause:
+                known.count += finding.count
+                return
+        self.findings.append(finding)
+
+    def as_row(self) -> dict[str, Any]:
+        """The field ``generated`` of a row."""
+        values = sorted(self._values)
+        return {
+            "seed": self.seed,
+            "tried": self.tried,
+            "discarded": dict(self.discarded),
+            "refused": dict(self.refused),
+            "seconds": round(self.seconds, 3),
+            "values": values,
+            "counts": [self._values[each] for each in values],
+            "pairs": [[self._pairs[one, other] for other in values[:index]] for index, one in enumerate(values)],
+            "findings": [each.as_row() for each in self.findings],
+        }

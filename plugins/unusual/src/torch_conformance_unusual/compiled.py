@@ -1,0 +1,106 @@
+"""Backends of torch.compile that make and call their code in unusual ways."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch_conformance_saboteurs.dynamo_control import Code, DynamoControl
+
+from torch_conformance_unusual.functional import Functional
+
+
+class Interpreted(DynamoControl):
+    """The graph that Dynamo made is interpreted node by node; no code is made of it."""
+
+    name = "unusual_interpreter"
+
+    def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        return lambda *arguments: torch.fx.Interpreter(graph).run(*arguments)
+
+
+class InterpretedBothWays(Functional):
+    """AOT Autograd's graphs for the way forward and the way back are each interpreted node by node."""
+
+    name = "unusual_both_ways"
+
+    def code(self, graph: torch.fx.GraphModule) -> Callable[..., Sequence[Any]]:
+        return lambda *arguments: torch.fx.Interpreter(graph).run(*arguments)
+
+
+class Boxed(Functional):
+    """Arguments are taken out of a list one by one, and each value is forgotten after its last use."""
+
+    name = "unusual_boxed"
+
+    def code(self, graph: torch.fx.GraphModule) -> Callable[..., Sequence[Any]]:
+        boxed = torch.fx.GraphModule(graph, copy.deepcopy(graph.graph))
+        boxed.graph.set_codegen(torch.fx.graph._BoxedCodeGen())
+        boxed.recompile()
+        return lambda *arguments: boxed.forward(list(arguments))
+
+
+class Lazy(Functional):
+    """The code of a graph is made at the first call, by whichever thread is first."""
+
+    name = "unusual_lazy"
+
+    def code(self, graph: torch.fx.GraphModule) -> Callable[..., Sequence[Any]]:
+        made: list[torch.fx.GraphModule] = []
+        lock = threading.Lock()
+
+        def call(*arguments: Any) -> Any:
+            with lock:
+                if not made:
+                    made.append(torch.fx.GraphModule(graph, copy.deepcopy(graph.graph)))
+            return made[0](*arguments)
+
+        return call
+
+
+class Recompiled(Functional):
+    """The code of a graph is made anew at each call."""
+
+    name = "unusual_recompiler"
+
+    def code(self, graph: torch.fx.GraphModule) -> Callable[..., Sequence[Any]]:
+        return lambda *arguments: torch.fx.GraphModule(graph, copy.deepcopy(graph.graph))(*arguments)
+
+
+class Pickled(Functional):
+    """Only the bytes of a graph are kept, and read at each call. What cannot be pickled is kept as it is."""
+
+    name = "unusual_pickled"
+
+    def code(self, graph: torch.fx.GraphModule) -> Callable[..., Sequence[Any]]:
+        plain = torch.fx.GraphModule(graph, copy.deepcopy(graph.graph))
+        for node in plain.graph.nodes:
+            node.meta.clear()  # tensors of Dynamo's fake mode, which are no part of the program
+        try:
+            written = pickle.dumps(plain)
+        except (pickle.PicklingError, TypeError, AttributeError, NotImplementedError, RuntimeError):
+            return graph.forward
+        return lambda *arguments: pickle.loads(written)(*arguments)
+
+
+class Decomposed(Functional):
+    """Operators are decomposed into those of core ATen, which round in other places than eager PyTorch."""
+
+    name = "unusual_decomposed"
+
+    def decompositions(self) -> dict[Any, Callable[..., Any]]:
+        from torch._decomp import core_aten_decompositions
+
+        return {
+            operator: function
+            for operator, function in core_aten_decompositions().items()
+            # Else other random numbers would be drawn than eager PyTorch draws.
+            if torch.Tag.nondeterministic_seeded not in operator.tags
+        }
+
+    def code(self, graph: torch.fx.GraphModule) -> Callable[..., Sequence[Any]]:
+        return graph.forward
