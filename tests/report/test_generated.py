@@ -219,12 +219,13 @@ def test_a_terminal_has_a_few_lines(report: dict[str, Any]) -> None:
     quiet, usual, every = (summary_text(report, 80, verbosity=level) for level in (-1, 0, 1))
     assert max(map(len, every.splitlines())) <= 80
     told = usual[usual.index("Generated") : usual.index("Failures")]
-    assert len(told.splitlines()) <= 12
+    assert len(told.splitlines()) <= 13
     assert "Generated: 20 tried in 2 cells (seed 0, budget 30s), 2 causes found." in told
     assert "6 discarded, which judge nobody: invalid 3, unstable 3; 2 refused" in told
     assert "4 of 12 values of 4 axes met the backend; 3 of 66 pairs" in told
     assert "never met: dtype float64; size empty, one, odd, 2 more; layout" in told
     assert "FAIL addmm / layout=transposed / values (4 times)" in told
+    assert "\n  report.html has the program of each\n" in told
     assert "never" not in quiet
     assert "CRASH sort / value=NaN / crash (1 time)" in quiet
     assert "prime" in every
@@ -249,3 +250,13 @@ def test_the_page_shows_what_was_found_and_what_was_never_met(report: dict[str, 
     assert page.count('<td class="heat-1">1</td>') == 3
     found = FINDING | {"source": "</pre><script>x</script>", "inputs": []}
     assert "<script>x" not in html(report_of(failing("views", found)))
+
+
+def test_many_causes_are_counted_and_not_shown() -> None:
+    found = [FINDING | {"cause": f"op{number} / {'dtype=int64 ' * 40} / shape"} for number in range(40)]
+    report = report_of(failing("views", *found))
+    told = summary_text(report, 80)
+    assert "... and 35 causes more; report.html has the program of each" in told
+    assert len(told.splitlines()) < 60
+    assert "... and 10 more causes: report.json has them all." in markdown(report)
+    assert all(f"<code>op{number} " in html(report) for number in range(40))
