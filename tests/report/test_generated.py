@@ -245,6 +245,7 @@ def test_the_page_shows_what_was_found_and_what_was_never_met(report: dict[str, 
     assert "<li><code>float32[2, 3] transposed</code></li>" in page
     assert '<th scope="row">stepped</th><td class="number never">0</td><td><span class="never">never met</span>' in page
     assert '<th scope="row">float32</th><td class="number">15</td><td><span class="bar" style="width: 100%">' in page
+    assert "<dt>budget of generated cells</dt><dd>30s</dd>" in page
     values = report["generated"]["values"]
     assert page.count('<td class="heat-0">0</td>') == len(values) * (len(values) - 1) // 2 - 3
     assert page.count('<td class="heat-1">1</td>') == 3
