@@ -221,7 +221,6 @@ class GeneratedFinding(Part, frozen=True, kw_only=True):
 class GeneratedSummary(AxisTable, frozen=True, kw_only=True):
     """What the generated cells tried and found together. A value that was never met is among values, with 0."""
 
-    seeds: Annotated[list[int], Meta(description="the seeds from which it was drawn")]
     axes: Annotated[
         dict[str, list[str]], Meta(description="axis → every value that the harness draws: each is among values")
     ]
