@@ -1,7 +1,8 @@
-"""Saboteurs that change PyTorch itself, for everybody in the process."""
+"""Saboteurs that change PyTorch itself, for everybody in the process, or do not do what it leaves to them."""
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import torch
@@ -49,6 +50,19 @@ class SimplifiesTheExecutor(PythonControl):
         def call(self, handle: Handle, inputs: list[Any]) -> Any:
             torch._C._jit_set_profiling_executor(False)
             return super().call(handle, inputs)
+
+
+@saboteur("availability.fallback", verdicts=("CRASH",), phases=("probe",))
+class CrashesWhereItCannotExecute(PythonControl):
+    name = "crashes_where_it_cannot_execute"
+
+    class implementation(PythonBackend):
+        """Where there is nothing to execute with, it neither falls back to PyTorch nor refuses: the process dies."""
+
+        def execute(self, handle: Any, inputs: list[Any]) -> list[Any]:
+            if not self.can_execute():
+                os.abort()
+            return super().execute(handle, inputs)
 
 
 SABOTEURS = saboteur.all()
