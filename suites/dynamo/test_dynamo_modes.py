@@ -149,7 +149,7 @@ def test_running_leaves_no_trace(host: DynamoDevice, case: PreparedCase) -> None
             assert_same_surroundings(found, expected, f"{thread} thread after running {case.name}")
 
 
-@clause("modes.pytorch-unchanged", level=Level.CORE, cases=("chain", "network"))
+@clause("modes.pytorch-unchanged", level=Level.CORE, cases=("network",))
 def test_pytorch_is_unchanged(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
     """Loading the backend, lowering and running change nothing in PyTorch itself: no setting of Dynamo, AOT Autograd or
     Inductor, no function of its modules and classes, no decomposition, lowering or kernel of its operators, none of its
@@ -160,7 +160,7 @@ def test_pytorch_is_unchanged(host: DynamoDevice, bare: DynamoDevice, case: Prep
     assert_pytorch_unchanged(host, bare, f"after lowering and running {case.name}")
 
 
-@clause("modes.others-unchanged", level=Level.CORE, cases=("chain", "network"))
+@clause("modes.others-unchanged", level=Level.CORE, cases=("network",))
 def test_others_are_unchanged(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
     """After the backend was loaded and used, other backends are given the same graphs as in a process without it, and
     PyTorch's own compute the same bits."""
