@@ -14,6 +14,7 @@ from conformance.toolchains.dynamo.verbs import (  # noqa: F401  (each adds to t
     lowering,
     modes,
     operators,
+    pytorch,
     runtime,
     session,
     training,
