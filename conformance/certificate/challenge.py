@@ -37,19 +37,23 @@ class Answer:
     remarks: tuple[str, ...] = ()
 
 
-def challenge(certificate: Certificate, library: Path | None, workers: int, say: Callable[[str], None]) -> Answer:
+def challenge(
+    certificate: Certificate, library: Path | None, workers: int, say: Callable[[str], None], seed: int | None = None
+) -> Answer:
     """Hold a certificate against the backend that is installed here, by its files and by a new run.
 
     ``library`` is that of a backend without a plugin; ``say`` is told what goes on. More than one of ``workers`` takes
-    pytest-xdist. Raises SelectionError for a backend that cannot be had here, ReportError for a new report that cannot
-    be read.
+    pytest-xdist. Without a ``seed`` the run has a random one, which is none of the certificate's. Raises SelectionError
+    for a backend that cannot be had here, ReportError for a new report that cannot be read.
     """
     found = _installed(certificate, library)
     strangers = _strangers(certificate, subjects(found))
     if strangers:
         return Answer(strangers)
-    seed = random.SystemRandom().randrange(2**31)
-    say(f"the files are those that were certified; running the contract anew, with the seed {seed}")
+    if seed is None:
+        seed = _another_seed(certificate)
+    budget = f", and a budget of {certificate.budget} for generated cells" if certificate.budget else ""
+    say(f"the files are those that were certified; running the contract anew, with the seed {seed}{budget}")
     with tempfile.TemporaryDirectory(prefix="torch-conformance-") as folder:
         output = _run(certificate, library, workers, seed, Path(folder))
         paths = sorted(Path(folder).glob("*/report.json"))
@@ -57,6 +61,14 @@ def challenge(certificate: Certificate, library: Path | None, workers: int, say:
             lines = output.strip().splitlines() or ["it said nothing"]
             return Answer((f"the run came to no report: {lines[-1]:.300}",))
         return _answer(certificate, load_report(paths[0]))
+
+
+def _another_seed(certificate: Certificate) -> int:
+    """A seed that the certificate was not made from: that one shows nothing that was not shown."""
+    draw = random.SystemRandom()
+    while (seed := draw.randrange(2**31)) in certificate.seeds:
+        pass
+    return seed
 
 
 def _installed(certificate: Certificate, library: Path | None) -> Backend:
@@ -94,6 +106,7 @@ def _run(certificate: Certificate, library: Path | None, workers: int, seed: int
         f"--conformance-seed={seed}",
         f"--conformance-level={certificate.level.value}",
         f"--conformance-report={folder}",
+        *([f"--conformance-generated={certificate.budget}"] if certificate.budget else []),
         *(f"--conformance-compile-options={json.dumps(each)}" for each in compiled_with),
         *([f"--conformance-library={library.resolve()}"] if library else []),
         *(["-n", str(workers)] if workers > 1 else []),

@@ -17,13 +17,14 @@ from conformance.report._json import ReportError
 from conformance.report._store import rows_by_id
 from conformance.report.generated import budget_of
 from conformance.report.model import Backend, Report
-from conformance.report.row_model import ClauseRow
+from conformance.report.row_model import CellRow, ClauseRow
 from conformance.run.plan import Cell, cells_of
 from conformance.toolchains import Source
 
 #: The fields that the cells decide.
 _DERIVED = ("run", "plan", "availability", "summary", "generated", "certification")
 _SHOWN = 3
+_NOTHING_TRIED = "passed, and do not say what they tried"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,7 +120,14 @@ def _faults_of_the_plan(report: Report) -> list[str]:
             (name for name, row in rows.items() if name in planned and not _may_be(planned[name], row.verdict)),
             "have a verdict that what the backend declares rules out",
         ),
+        *_sentence("cells", (name for name, row in rows.items() if _is_empty(planned.get(name), row)), _NOTHING_TRIED),
     ]
+
+
+def _is_empty(cell: Cell | None, row: CellRow) -> bool:
+    """Whether a generated cell passed, and does not say that it tried anything."""
+    tried = row.generated.tried if row.generated else 0
+    return cell is not None and bool(cell.theme) and row.verdict is Verdict.PASS and not tried
 
 
 def _states(clause: Clause, row: ClauseRow) -> bool:

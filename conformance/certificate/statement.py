@@ -22,7 +22,7 @@ from conformance.certificate.recompute import Shortfall, expect_consistent, shor
 from conformance.contract import Level
 from conformance.report._json import ReportError, parse, read_bytes
 from conformance.report._store import validate
-from conformance.report.model import Backend, Report
+from conformance.report.model import Backend, GeneratedSummary, Report, Run
 from conformance.report.row_model import CellRow
 
 _STATEMENT = "https://in-toto.io/Statement/v1"
@@ -39,11 +39,22 @@ _DIGEST = {
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    """Exactly these properties. ``uri``, ``mediaType`` and ``options`` may lack."""
-    required = [name for name in properties if name not in ("uri", "mediaType", "options")]
+    """Exactly these properties. ``uri``, ``mediaType``, ``options`` and ``generated`` may lack."""
+    required = [name for name in properties if name not in ("uri", "mediaType", "options", "generated")]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
+_COUNT = {"type": "integer", "minimum": 0}
+#: What generated cells were drawn from and tried; a budget of a run that says none is empty.
+_GENERATED = _object(
+    {
+        "seeds": {"type": "array", "items": {"type": "integer"}, "minItems": 1},
+        "budget": _TEXT,
+        "tried": {"type": "object", "additionalProperties": _COUNT},
+        "discarded": _COUNT,
+        "refused": _COUNT,
+    }
+)
 _SCHEMA = _object(
     {
         "_type": {"const": _STATEMENT},
@@ -90,7 +101,9 @@ _SCHEMA = _object(
                             {
                                 "name": {"const": "plan"},
                                 "digest": _DIGEST,
-                                "annotations": _object({"cells": {"type": "integer", "minimum": 1}}),
+                                "annotations": _object(
+                                    {"cells": {"type": "integer", "minimum": 1}, "generated": _GENERATED}
+                                ),
                             }
                         ),
                     ],
@@ -162,6 +175,23 @@ class Certificate:
         """The versions of what it was certified with."""
         told: dict[str, str] = self.statement["predicate"]["configuration"][0]["annotations"]["environment"]
         return told
+
+    @property
+    def seeds(self) -> frozenset[int]:
+        """The seeds of the run, and of what it generated."""
+        generated = self._generated
+        seed = self.statement["predicate"]["configuration"][0]["annotations"]["seed"]
+        return frozenset({int(seed), *map(int, generated.get("seeds", ()))})
+
+    @property
+    def budget(self) -> str:
+        """What generated cells might try; empty where that is not told."""
+        return str(self._generated.get("budget", ""))
+
+    @property
+    def _generated(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.statement["predicate"]["configuration"][2]["annotations"].get("generated", {})
+        return found
 
     @property
     def _facts(self) -> dict[str, Any]:
@@ -277,13 +307,27 @@ def _statement(file: ReportFile, level: Level) -> dict[str, Any]:
                 {
                     "name": "plan",
                     "digest": {"sha256": report.plan.sha256},
-                    "annotations": {"cells": report.plan.cells},
+                    "annotations": {
+                        "cells": report.plan.cells,
+                        **({"generated": _generated(report.run, report.generated)} if report.generated else {}),
+                    },
                 },
             ],
             "passedTests": passed,
             "warnedTests": warned,
             "failedTests": [],
         },
+    }
+
+
+def _generated(run: Run, summary: GeneratedSummary) -> dict[str, Any]:
+    """What generated cells were drawn from, and how much each clause tried."""
+    return {
+        "seeds": summary.seeds,
+        "budget": run.generated or "",
+        "tried": {each.clause: each.tried for each in summary.clauses},
+        "discarded": sum(sum(each.discarded.values()) for each in summary.clauses),
+        "refused": sum(sum(each.refused.values()) for each in summary.clauses),
     }
 
 

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conformance.cli._common import Commands, refuse
+from conformance.cli._common import Commands, refuse, seed
 from conformance.report import ReportError, printable, write_atomically
 
 if TYPE_CHECKING:
@@ -43,6 +43,12 @@ def add(commands: Commands) -> None:
     )
     verify.add_argument(
         "--library", type=Path, metavar="PATH", help="with --rerun: the library of a backend without plugin"
+    )
+    verify.add_argument(
+        "--seed",
+        type=seed,
+        metavar="N",
+        help="with --rerun: the seed, another than the certificate's (default: a random one)",
     )
     verify.add_argument("-n", type=int, default=1, metavar="WORKERS", help="with --rerun: processes side by side")
     verify.set_defaults(run=_verify)
@@ -115,7 +121,9 @@ def _verify(options: argparse.Namespace) -> int:
                     "(give it with --report), and no signature is verified (--public-key)"
                 )
         if not reasons and options.rerun:
-            reasons = _rerun(certificate, options.library, options.n)
+            if options.seed in certificate.seeds:
+                return refuse(f"--seed: the certificate was made from {options.seed}; a rerun takes another")
+            reasons = _rerun(certificate, options)
     except (ReportError, SelectionError) as error:
         return refuse(str(error))
     name, level = printable(certificate.backend), certificate.level.value
@@ -162,10 +170,13 @@ def _check_report(certificate: Certificate, options: argparse.Namespace) -> tupl
     return True, short.reasons
 
 
-def _rerun(certificate: Certificate, library: Path | None, workers: int) -> tuple[str, ...]:
+def _rerun(certificate: Certificate, options: argparse.Namespace) -> tuple[str, ...]:
     from conformance.certificate.challenge import challenge
 
-    answer = challenge(certificate, library, workers, lambda line: print(f"rerun: {line}", flush=True))
+    def say(line: str) -> None:
+        print(f"rerun: {line}", flush=True)
+
+    answer = challenge(certificate, options.library, options.n, say, options.seed)
     for remark in answer.remarks:
         print(f"note: {printable(remark)}")
     for cell in answer.cells[:_CELLS_SHOWN]:

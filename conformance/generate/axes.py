@@ -24,12 +24,19 @@ AXES: Mapping[str, tuple[str, ...]] = {
     "state": (
         "none", "parameters", "buffers", "submodules", "in place", "replaced", "loaded", "refilled", "twin", "written",
     ),
-    "mode": ("grad", "no_grad", "inference", "autocast", "deterministic", "backward", "train", "thread"),
-    "event": ("first call", "later call", "second model", "lowered again", "fail", "save_load", "damaged", "drop", "reset"),
+    "mode": (
+        "grad", "no_grad", "inference", "autocast", "deterministic", "default float64", "backward", "train", "thread",
+    ),
+    "event": (
+        "first call", "later call", "second model", "lowered again", "dynamic", "fail", "save_load", "damaged", "drop",
+        "reset",
+    ),
 }  # fmt: skip
 
 #: What every trial has, or the plainest has: no part of a cause.
 PLAIN = frozenset(
-    ["dtype=float32", "size=even", "size=odd", "size=rank 1", "size=rank 2", "layout=contiguous", "value=ordinary"]
-    + ["state=none", "mode=grad", "mode=no_grad", "event=first call"]
-)
+    (
+        "dtype=float32", "size=even", "size=odd", "size=rank 1", "size=rank 2", "layout=contiguous", "value=ordinary",
+        "state=none", "mode=grad", "mode=no_grad", "event=first call",
+    )
+)  # fmt: skip

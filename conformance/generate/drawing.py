@@ -55,6 +55,6 @@ class Draw:
         return self.choice(SIZES)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _integers(most: int) -> st.SearchStrategy[int]:
     return st.sampled_from(range(most + 1)) if most < 4096 else st.integers(0, most)

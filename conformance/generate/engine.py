@@ -50,7 +50,7 @@ class _Failure(Exception):
     """A trial that failed; a class of its own for each kind, by which hypothesis tells them apart."""
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _kind(name: str) -> type[_Failure]:
     return type(f"Failure_{name}", (_Failure,), {})
 
@@ -59,7 +59,7 @@ class Search:
     """The search of one cell.
 
     ``kept`` is where findings are kept, as a file, and looked for first; None: nowhere. ``told`` is called with each
-    kind of failure as soon as one is found. With ``first_only`` the search ends at the first, which is not made smaller.
+    kind of failure as soon as one is found. With ``first_only`` the search ends at the first, which is left as it is.
     """
 
     def __init__(

@@ -38,7 +38,7 @@ def arguments_of(call: Call, *, wide: bool = False) -> list[Any]:
             # one row apart in one memory
             base = torch.cat([tensor, tensor[:1]])
             made[first], made[second] = base[:-1], base[1:]
-    if call.mode in ("grad", "autocast", "deterministic") and call.backward:
+    if call.mode not in ("no_grad", "inference") and call.backward:
         for each, value in zip(call.arguments, made, strict=True):
             if isinstance(each, TensorSpec) and each.grad and value.is_leaf:
                 value.requires_grad_()
@@ -96,7 +96,8 @@ def _floats(kind: str, count: int, dtype: torch.dtype, generator: torch.Generato
         if count:
             made[:: max(2, count // 3)] = _SPECIAL[kind](limits)
         return made
-    return _KINDS.get(kind, lambda made, limits, generator: made)(made, limits, generator)
+    change = _KINDS.get(kind)
+    return made if change is None else change(made, limits, generator)
 
 
 Kind = Callable[[torch.Tensor, Any, torch.Generator], torch.Tensor]
@@ -110,6 +111,11 @@ def _extremes(made: torch.Tensor, limits: Any, generator: torch.Generator) -> to
 def _signed_zeros(made: torch.Tensor, limits: Any, generator: torch.Generator) -> torch.Tensor:
     ends = torch.tensor([-0.0, 0.0, 1.0, -1.0], dtype=torch.float64)
     return ends[torch.arange(made.numel()) % len(ends)]
+
+
+def _sorted(made: torch.Tensor, limits: Any, generator: torch.Generator) -> torch.Tensor:
+    values, _ = torch.sort(made)
+    return values
 
 
 #: Values that stand among ordinary ones.
@@ -127,7 +133,7 @@ _KINDS: dict[str, Kind] = {
     "repeated": lambda made, limits, generator: made.sign() + 0.25,
     "positive": lambda made, limits, generator: made.abs() + 0.125,
     "negative": lambda made, limits, generator: -made.abs() - 0.125,
-    "sorted": lambda made, limits, generator: made.sort().values,
+    "sorted": _sorted,
     "large": lambda made, limits, generator: made * min(1e4, limits.max / 64),
     "tiny": lambda made, limits, generator: made * limits.tiny / 8,
     "all_nan": lambda made, limits, generator: torch.full_like(made, math.nan),

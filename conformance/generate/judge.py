@@ -1,15 +1,16 @@
 """What was seen with a backend, held against what plain PyTorch does, and against exact values.
 
-A result may be as wrong as its dtype is. How wrong that is, is measured and not guessed: the same program is computed in
-64 bits, where every result that its own dtype could not hold is now and then moved by a unit in that dtype's last place.
-An element on which these computations do not agree, or of which eager PyTorch says something else than they do, judges
-nobody. The exemptions, and their sources, are :data:`EXEMPTIONS`.
+A result may be as wrong as its dtype is. How wrong that is, is measured and not guessed: the same program is computed
+in 64 bits, where every result that its own dtype could not hold is now and then moved by a unit in that dtype's last
+place. An element on which these computations do not agree, or of which eager PyTorch says something else than they do,
+judges nobody. The exemptions, and their sources, are :data:`EXEMPTIONS`.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -79,6 +80,8 @@ class Rules:
     aliases: bool = True
     writes: bool = True
     gradients: bool = True
+    #: Whether strides are eager's; else a result is contiguous where eager's is.
+    strides: bool = True
     tolerances: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
 
 
@@ -98,6 +101,8 @@ class _Judge:
     def all(self, actual: Sequence[Mapping[str, Any]]) -> Any:
         for number, row in enumerate(actual[:-1]):
             yield from self._step(number, row)
+        if self._random:
+            yield from self._repeated(actual)
         yield from self._end(len(actual) - 1, actual[-1])
 
     def _step(self, number: int, row: Mapping[str, Any]) -> Any:
@@ -140,19 +145,24 @@ class _Judge:
                 text = self._values(one, other, _at(exact, place), [_at(each, place) for each in noisy])
                 if text:
                     yield Difference(number, "values", f"{name}: {text}")
-        for observable, key in (("strides", "strides"), ("requires_grad", "requires_grad"), ("aliases", "inference")):
-            if key == "requires_grad" and not self._rules.gradients:
-                continue
-            if row[key] != eager[key]:
-                word = (
-                    "strides"
-                    if key == "strides"
-                    else "which results require grad"
-                    if key == "requires_grad"
-                    else ("which results are inference tensors")
-                )
-                yield Difference(number, observable, f"{where}: {word}: expected {eager[key]}, found {row[key]}")
+        yield from self._forms(number, where, row, eager)
         yield from self._aliases(number, where, row, eager)
+
+    def _forms(self, number: int, where: str, row: Mapping[str, Any], eager: Mapping[str, Any]) -> Any:
+        mine, theirs = row["strides"], eager["strides"]
+        if self._rules.strides and mine != theirs:
+            yield Difference(number, "strides", f"{where}: strides: expected {theirs}, found {mine}")
+        lost = [place for place, each in enumerate(row["contiguous"]) if eager["contiguous"][place] and not each]
+        if lost and not self._rules.strides:
+            yield Difference(number, "strides", f"{where}: result {lost[0]} is not contiguous: strides {mine[lost[0]]}")
+        mine, theirs = row["requires_grad"], eager["requires_grad"]
+        if mine != theirs and (self._rules.gradients or any(map(operator.gt, mine, theirs))):
+            text = f"which results require grad: expected {theirs}, found {mine}"
+            yield Difference(number, "requires_grad", f"{where}: {text}")
+        mine, theirs = row["inference"], eager["inference"]
+        if mine != theirs and self._rules.aliases:
+            text = f"which results are inference tensors: expected {theirs}, found {mine}"
+            yield Difference(number, "requires_grad", f"{where}: {text}")
 
     def _aliases(self, number: int, where: str, row: Mapping[str, Any], eager: Mapping[str, Any]) -> Any:
         mine, theirs = _pairs(row["aliases"]), _pairs(eager["aliases"])
@@ -217,6 +227,22 @@ class _Judge:
         exact = None if self._known.exact is None else part(self._known.exact[number])
         return exact, [part(each[number]) for each in self._known.noisy]
 
+    def _repeated(self, actual: Sequence[Mapping[str, Any]]) -> Any:
+        """Random results of two calls of one model that are the same, where eager PyTorch's are not."""
+        calls = [
+            (number, step)
+            for number, step in enumerate(self._trial.steps)
+            if step.call is not None and "result" in actual[number] and "result" in self._known.eager[number]
+        ]
+        for place, (first, step) in enumerate(calls):
+            for later, other in calls[place + 1 :]:
+                if (step.model, step.call) == (other.model, other.call):
+                    mine = (tensors_in(actual[first]["result"]), tensors_in(actual[later]["result"]))
+                    theirs = (tensors_in(self._known.eager[each]["result"]) for each in (first, later))
+                    if _all_same(*mine) and not _all_same(*theirs):
+                        text = f"steps {first + 1} and {later + 1} gave the same numbers, which are random"
+                        yield Difference(later, "random state", text)
+
     def _end(self, number: int, row: Mapping[str, Any]) -> Any:
         eager = self._known.eager[-1]
         late = [each for each in row["late"] if each not in eager["late"]]
@@ -229,7 +255,7 @@ class _Judge:
             yield Difference(
                 number,
                 "memory",
-                f"{row['kept']} tensors of calls are still in memory when all is dropped; {eager['kept']} in plain PyTorch",
+                f"{row['kept']} tensors of calls are in memory when all is dropped; in plain PyTorch {eager['kept']}",
                 "release",
             )
 
@@ -321,8 +347,12 @@ def _told_difference(mine: torch.Tensor, eager: torch.Tensor, wrong: torch.Tenso
     return f"{count} of {wrong.numel()} elements differ; first at {index}: expected {expected}, found {found}"
 
 
+def _all_same(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> bool:
+    return len(one) == len(other) and all(map(_is_same, one, other))
+
+
 def _is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
-    if torch.equal(one, other):
+    if one.shape == other.shape and torch.equal(one, other):
         if not one.is_floating_point():
             return True
         return bool(torch.equal(torch.signbit(one), torch.signbit(other)))

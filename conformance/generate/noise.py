@@ -1,8 +1,8 @@
 """Rounding, moved: what a program computes in 64 bits, with the last place of a shorter dtype in doubt.
 
-After each operator every result that the shorter dtype does not hold exactly is moved by a unit in its last place, up or
-down as a seed says. What the dtype holds exactly stays, so that zeros, halves and ties are what they are. Where a program
-gives something else then, rounding decides, and no result of it can be held against anybody.
+After each operator every result that the shorter dtype does not hold exactly is moved by a unit in its last place, up
+or down as a seed says. What the dtype holds exactly stays, so that zeros, halves and ties are what they are. Where a
+program gives something else then, rounding decides, and no result of it can be held against anybody.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ def observed(result: Any, arguments: Sequence[Any], module: torch.nn.Module) -> 
     return {
         "result": _copied(result),
         "strides": [strides_of(each) for each in tensors],
+        "contiguous": [each.layout != torch.strided or each.is_contiguous() for each in tensors],
         "requires_grad": [each.requires_grad for each in tensors],
         "inference": [each.is_inference() for each in tensors],
         "aliases": aliases(tensors, arguments, module),
@@ -169,7 +170,6 @@ _OWNERS: dict[str, Any] = {
     "torch.Tensor": torch.Tensor,
     "torch.nn.Module": torch.nn.Module,
     "torch.autograd": torch.autograd,
-    "torch.jit": torch.jit,
 }
 
 

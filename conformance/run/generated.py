@@ -12,8 +12,9 @@ from conformance.generate import TRAINING
 from conformance.generate.budget import Share
 from conformance.generate.engine import Search
 from conformance.generate.program import Trial
+from conformance.generate.scenarios import scenario_trials
 from conformance.generate.tally import Finding, Tally
-from conformance.generate.trials import Scope, program_trials, scenario_trials
+from conformance.generate.trials import Scope, program_trials
 from conformance.run.cell_context import CellContext
 from conformance.toolchains import toolchain_named
 
@@ -41,7 +42,7 @@ def _scope(context: CellContext) -> Scope:
 def _search(context: CellContext, strategy: st.SearchStrategy[Trial], share: Share, *, leaks: bool = False) -> None:
     """Search, and put the numbers and findings into the cell's record.
 
-    Raises ConformanceFailure, DeviceDied or DeviceTimeout for the gravest finding, NotExercised where nothing was tried.
+    Raises ConformanceFailure, DeviceDied or DeviceTimeout for the gravest finding; NotExercised if nothing was tried.
     """
     cell = context.cell
     seed = zlib.crc32(f"{context.seed} {cell.clause.id} {cell.theme}".encode())

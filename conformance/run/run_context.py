@@ -169,6 +169,7 @@ class RunContext:
                 [functools.partial(opened, "host", subject, {}) for subject in (None, *stand_ins)],
                 rules=Rules(
                     aliases=traits.keeps_aliases,
+                    strides=traits.keeps_strides,
                     writes=traits.keeps_writes,
                     gradients=traits.keeps_gradients,
                     tolerances=description.tolerances,

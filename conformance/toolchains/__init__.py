@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NativeProgram",
-    "ProgramTraits",
     "PluginError",
+    "ProgramTraits",
     "Reproduction",
     "Source",
     "StandIn",

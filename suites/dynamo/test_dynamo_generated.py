@@ -1,4 +1,4 @@
-"""Generated programs and scenarios: what nobody wrote a case for. conformance.generate has the grammar and the judge."""
+"""Generated programs and scenarios: what nobody wrote a case for. See :mod:`conformance.generate`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from conformance.run.cell_context import CellContext
 from conformance.run.generated import try_programs, try_scenarios
 
 clause = clauses(
-    source="https://docs.pytorch.org/docs/stable/torch.compiler_custom_backends.html, and torch.compile, which promises what eager PyTorch gives",
+    source="docs.pytorch.org: Custom Backends; torch.compile, which promises what eager PyTorch gives",
     level=Level.CORE,
     control=Control.NONE,
     speaks_of=SpeaksOf.GENERATED,
@@ -17,14 +17,14 @@ clause = clauses(
 
 @clause("compile.generated.programs", cases=(*THEMES_OF_PROGRAMS, TRAINING))
 def test_programs(context: CellContext) -> None:
-    """Whatever program is drawn from PyTorch's operators, and with whatever inputs: the compiled model gives the
-    values, dtypes, sizes, strides, aliases, writes and gradients that eager PyTorch does, within what its dtype allows; it
+    """Whatever program is drawn from PyTorch's operators, with whatever inputs: the compiled model gives the values,
+    dtypes, sizes, strides, aliases, writes and gradients that eager PyTorch gives, as near as their dtypes allow. It
     raises where that raises, and leaves modes, random state and process as that does."""
     try_programs(context)
 
 
 @clause("compile.generated.scenarios", cases=THEMES_OF_SCENARIOS)
 def test_scenarios(context: CellContext) -> None:
-    """Whatever happens between calls, such as another model, other sizes, weights that change, a reset, a call that fails: each model goes on doing what it does in eager PyTorch, and
-    nothing of the calls is kept when all is dropped."""
+    """Whatever happens between calls, such as another model, other sizes, weights that change, a reset, a call that
+    fails: each compiled model goes on doing what it does in eager PyTorch, and of dropped ones nothing is kept."""
     try_scenarios(context)

@@ -18,6 +18,7 @@ from conformance.toolchains.dynamo.assertions import (
     assert_counts,
     assert_marks_refused,
     assert_right_or_refused,
+    assert_same_call,
     sizes_of,
 )
 from conformance.toolchains.dynamo.client import DynamoDevice, PreparedCase
@@ -47,10 +48,10 @@ def test_dynamic_sizes(host: DynamoDevice, case: PreparedCase) -> None:
     does nothing of a compiler's work either."""
     lowered = host.lower(case, marks=ROWS)
     for call in case.calls:
-        seen = host.tracing_done(lowered, call.inputs)
-        check(not seen, f"the first call with {len(call.inputs[0])} rows does a compiler's work: {', '.join(seen)}")
-        result = host.run(lowered, call.inputs, stance="fail_on_recompile").result
-        assert_close(result, call.expected, f"{case.name} of {len(call.inputs[0])} rows")
+        work = host.tracing_done(lowered, call.inputs)
+        check(not work, f"the first call with {len(call.inputs[0])} rows does a compiler's work: {', '.join(work)}")
+        seen = host.run(lowered, call.inputs, stance="fail_on_recompile")
+        assert_same_call(seen, call.effects, f"{case.name} of {len(call.inputs[0])} rows")
     assert_counts(host.counts(lowered), case.name, lowerings=1, least_runs=2 * len(case.calls))
 
 
@@ -59,7 +60,7 @@ def test_automatic(host: DynamoDevice, case: PreparedCase) -> None:
     """Unmarked, the second size is lowered for with symbolic sizes, and those that follow need no other lowering."""
     compiled = host.compile(case)
     for call in case.calls:
-        assert_close(host.run(compiled, call.inputs).result, call.expected, f"{len(call.inputs[0])} rows")
+        assert_same_call(host.run(compiled, call.inputs), call.effects, f"{len(call.inputs[0])} rows")
     assert_counts(host.counts(compiled), f"{len(case.calls)} sizes", lowerings=2, least_runs=len(case.calls))
 
 
@@ -70,8 +71,7 @@ def test_sizes_zero_and_one(host: DynamoDevice, bare: DynamoDevice, case: Prepar
     x, y = case.call.inputs
     for rows in (1, 0, 2, 1, 0):
         inputs = (x[:rows], y[:rows])
-        expected = bare.run(original, inputs).result
-        assert_close(host.run(lowered, inputs).result, expected, f"{case.name} of {rows} rows")
+        assert_same_call(host.run(lowered, inputs), bare.run(original, inputs), f"{case.name} of {rows} rows")
 
 
 @clause("guards.many-sizes", cases=("sizes",), needs=(features.dynamic_shapes,))
@@ -116,9 +116,7 @@ def test_duplicate_arguments(host: DynamoDevice, bare: DynamoDevice, case: Prepa
         for arranged in order:
             seen = host.run(compiled, case.call.inputs, arranged=arranged)
             expected = bare.run(original, case.call.inputs, arranged=arranged)
-            where = f"{case.name}, {arranged or 'different'} arguments in the order {order}"
-            assert_close(seen.result, expected.result, where)
-            assert_close(seen.arguments, expected.arguments, f"{where}: the arguments after the call")
+            assert_same_call(seen, expected, f"{case.name}, {arranged or 'different'} arguments in the order {order}")
         host.reset()
 
 
@@ -163,8 +161,8 @@ def test_kinds(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase, backe
     compiled, original = host.compile(case, dynamic=sizes_of(backend)), bare.build(case)
     kinds = kinds_of(case.call.inputs, backend)
     for inputs in kinds:
-        result = host.run(compiled, inputs).result
-        assert_close(result, bare.run(original, inputs).result, f"{case.name} of {layouts_of(inputs)}")
+        expected = bare.run(original, inputs)
+        assert_same_call(host.run(compiled, inputs), expected, f"{case.name} of {layouts_of(inputs)}")
     assert_counts(host.counts(compiled), case.name, least_runs=len(kinds))
 
 
@@ -192,6 +190,5 @@ def test_specialisation(host: DynamoDevice, case: PreparedCase, backend: Descrip
     host.reset()
     compiled = host.compile(case, dynamic=False)
     for call in case.calls:
-        result = host.run(compiled, call.inputs).result
-        assert_close(result, call.expected, f"{len(call.inputs[0])} rows, dynamic=False")
+        assert_same_call(host.run(compiled, call.inputs), call.effects, f"{len(call.inputs[0])} rows, dynamic=False")
     assert_counts(host.counts(compiled), case.name, least_runs=len(case.calls))

@@ -12,12 +12,14 @@ from conformance.api.availability import Availability
 from conformance.api.errors import SubjectError
 from conformance.api.verdicts import NotExercised
 from conformance.compare.assertions import assert_close, assert_equal
-from conformance.contract import Level, clauses
+from conformance.contract import Control, Level, clauses
 from conformance.discovery.describing import Description
 from conformance.run.cell_context import CellContext
 from conformance.toolchains.dynamo.assertions import (
     assert_counts,
+    assert_same_call,
     assert_same_surroundings,
+    assert_same_under,
     assert_same_without_options,
     assert_taken_or_refused,
     assert_trained_alike,
@@ -27,7 +29,10 @@ from conformance.toolchains.dynamo.client import DynamoDevice, PreparedCase
 AUTOGRAD = "https://docs.pytorch.org/docs/stable/notes/autograd.html"
 REPRODUCIBLE = "https://docs.pytorch.org/docs/stable/notes/randomness.html"
 COMPILE = "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"
+INFERENCE_MODE = "https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad_mode.inference_mode.html"
 GUARDS = ("none", "no_grad", "inference_mode")
+READING = ("repeats_outputs", "returns_views", "strided_result", "odd_strides", "network")
+WRITING = ("writes_and_returns", "writes_view", "writes_slice", "writes_buffer", "normalised")
 #: No backend can know it.
 UNKNOWN = "no_such_thing_of_conformance"
 
@@ -42,17 +47,48 @@ def test_nothing_is_retained(host: DynamoDevice, case: PreparedCase) -> None:
 
 
 @clause("modes.no-grad", source=AUTOGRAD, level=Level.CORE, cases=("chain", "parameters", "several_outputs"))
-def test_no_grad(host: DynamoDevice, case: PreparedCase) -> None:
+def test_no_grad(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
     """Under no_grad and inference_mode the results are right, in whatever order the modes come, and none of them
     requires grad, not even where the inputs do."""
-    compiled = host.compile(case)
+    compiled, original = host.compile(case), bare.build(case)
     for guard in ("no_grad", "inference_mode", "none", "inference_mode", "no_grad"):
         for call in case.calls:
+            seen, expected = (
+                device.run(model, call.inputs, guard=guard, differentiable=guard != "none")
+                for device, model in ((host, compiled), (bare, original))
+            )
             where = f"{case.name} under {guard}"
-            result, requires_grad = host.run_under(guard, compiled, call.inputs, differentiable=guard != "none")
-            assert_close(result, call.expected, where)
-            check(guard == "none" or not any(requires_grad), f"{where}: which results require grad: {requires_grad}")
+            assert_same_call(seen, expected, where)
+            check(guard == "none" or not any(seen.requires_grad), f"{where}: results require grad: {seen.traits}")
     assert_counts(host.counts(compiled), case.name, least_runs=5 * len(case.calls))
+
+
+@clause("modes.no-grad-outputs", source=AUTOGRAD, level=Level.CORE, cases=READING)
+def test_no_grad_outputs(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
+    """Under no_grad, where compilers take another path, everything about a call is as in eager PyTorch: values,
+    strides, which results are one object, an argument or a weight, and which share memory; whether or not the inputs
+    require grad, at the first call and later."""
+    assert_same_under("no_grad", host, bare, case)
+
+
+@clause("modes.no-grad-mutation", source=AUTOGRAD, level=Level.CORE, cases=WRITING, control=Control.STAND_INS)
+def test_no_grad_mutation(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
+    """Under no_grad a model writes what it writes in eager PyTorch: to arguments, to parts of them and to buffers, with
+    their version counters."""
+    assert_same_under("no_grad", host, bare, case)
+
+
+@clause("modes.inference-outputs", source=INFERENCE_MODE, level=Level.CORE, cases=READING)
+def test_inference_outputs(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
+    """Under inference_mode everything about a call is as in eager PyTorch, as under no_grad; and what it makes are
+    inference tensors, where in eager PyTorch they are."""
+    assert_same_under("inference_mode", host, bare, case)
+
+
+@clause("modes.inference-mutation", source=INFERENCE_MODE, level=Level.CORE, cases=WRITING, control=Control.STAND_INS)
+def test_inference_mutation(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
+    """Under inference_mode a model writes what it writes in eager PyTorch, as under no_grad."""
+    assert_same_under("inference_mode", host, bare, case)
 
 
 @clause(
@@ -67,7 +103,7 @@ def test_no_grad_then_training(host: DynamoDevice, bare: DynamoDevice, case: Pre
     original = bare.build(case)
     for guard in GUARDS[1:]:
         compiled = host.compile(case)
-        host.run_under(guard, compiled, case.call.inputs)
+        host.run(compiled, case.call.inputs, guard=guard)
         found = host.differentiate(compiled, case.call.inputs)
         expected = bare.differentiate(original, case.call.inputs)
         assert_trained_alike(found, expected, f"{case.name}, called under {guard} before")
@@ -84,10 +120,8 @@ def test_autocast(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) ->
     autocast; and without it they are as before."""
     compiled, original = host.compile(case), bare.build(case)
     for guard in ("none", "autocast", "none", "autocast"):
-        found, _ = host.run_under(guard, compiled, case.call.inputs)
-        expected, _ = bare.run_under(guard, original, case.call.inputs)
-        assert_equal(str(found.dtype), str(expected.dtype), f"{case.name}, the dtype under {guard}")
-        assert_close(found, expected, f"{case.name} under {guard}")
+        expected = bare.run(original, case.call.inputs, guard=guard)
+        assert_same_call(host.run(compiled, case.call.inputs, guard=guard), expected, f"{case.name} under {guard}")
 
 
 @clause("modes.lowering-leaves-no-trace", level=Level.CORE, cases=("chain", "matmul"))

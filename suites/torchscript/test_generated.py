@@ -1,4 +1,4 @@
-"""Generated programs and scenarios: what nobody wrote a case for. conformance.generate has the grammar and the judge."""
+"""Generated programs and scenarios: what nobody wrote a case for. See :mod:`conformance.generate`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from conformance.run.cell_context import CellContext
 from conformance.run.generated import try_programs, try_scenarios
 
 clause = clauses(
-    source="pytorch/pytorch torch/csrc/jit/backends/backend_detail.cpp, and test/jit/test_backends.py, which compares a lowered module with the scripted one",
+    source="pytorch/pytorch: torch/csrc/jit/backends/backend_detail.cpp, test/jit/test_backends.py",
     level=Level.CORE,
     control=Control.NONE,
     speaks_of=SpeaksOf.GENERATED,
@@ -17,15 +17,14 @@ clause = clauses(
 
 @clause("generated.programs", cases=THEMES_OF_PROGRAMS)
 def test_programs(context: CellContext) -> None:
-    """Whatever program is drawn from PyTorch's operators, and with whatever inputs: the lowered module gives the
-    values, dtypes, sizes and strides that eager PyTorch does, within what its dtype allows; it raises where that raises, and
-    leaves arguments, modes, random state and process as that does."""
+    """Whatever program is drawn from PyTorch's operators, with whatever inputs: the lowered module gives the values,
+    dtypes and sizes that eager PyTorch gives, as near as their dtypes allow. It raises where that raises, and leaves
+    arguments, modes, random state and process as that does."""
     try_programs(context)
 
 
 @clause("generated.scenarios", cases=THEMES_OF_SCENARIOS)
 def test_scenarios(context: CellContext) -> None:
-    """Whatever happens between calls, such as another model, other sizes, weights that change, saving and loading, a call or a load that
-    fails: each model goes on doing what it does in eager PyTorch, and
-    nothing of the calls is kept when all is dropped."""
+    """Whatever happens between calls, such as another model, other sizes, saving and loading, a call or a load that
+    fails: each lowered module goes on doing what its model does in eager PyTorch; of dropped ones nothing is kept."""
     try_scenarios(context)

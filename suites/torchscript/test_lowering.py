@@ -21,14 +21,18 @@ from conformance.run.cell_context import CellContext
 from conformance.run.result import Record
 from conformance.toolchains.torchscript.assertions import (
     assert_clean_refusal,
+    assert_right_in_turns,
     assert_same_signatures,
     assert_signs_of_zeros,
+    calls_of_twin,
 )
 from conformance.toolchains.torchscript.client import PreparedCase, TorchScriptDevice
 from conformance.toolchains.torchscript.specs import with_foreign_entries
 
 EVERY_CASE: tuple[str, ...] = ()
 REPRESENTATIVE = ("add", "two_methods", "parameters", "conv_net")
+#: What every backend takes.
+COMPANY = ("add", "add_sub")
 
 clause = clauses(level=Level.CORE)
 
@@ -208,6 +212,20 @@ def test_twice(host: TorchScriptDevice, case: PreparedCase, other_case: Callable
     host.disturb(original)
     changed, expected = host.lower(original), host.run_call(original, case.call)[0]
     assert_close(host.run_call(changed, case.call)[0], expected, f"{case.name}, lowered again after it was changed")
+
+
+@clause("lowering.several-models", source="pytorch/pytorch#53068", cases=("add_sub", "weighted_pair", "linear"))
+def test_several_models(host: TorchScriptDevice, case: PreparedCase, other_case: Callable[[str], PreparedCase]) -> None:
+    """Modules of several classes, and a twin with other weights, are lowered in one process and called in turns, each
+    with its own shapes: each gives what it gives alone, no result is overwritten by the call of another, and when one
+    is gone and a third twin is lowered in its place, all are still right."""
+    first, twin = host.lower(case), host.lower(host.script(case, 1))
+    models = [(first, case.calls), (twin, calls_of_twin(host, case, 1))]
+    models += [(host.lower(each), each.calls) for each in map(other_case, COMPANY)]
+    assert_right_in_turns(host, models, f"{case.name} among {len(models)} models")
+    host.forget(first)
+    models[0] = host.lower(host.script(case, 2)), calls_of_twin(host, case, 2)
+    assert_right_in_turns(host, models, f"{case.name} among {len(models)} models, one of them gone")
 
 
 @clause(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from conformance.api.assertions import assert_names, check, refused
 from conformance.api.availability import Availability
+from conformance.api.case import Call
 from conformance.api.verdicts import NotApplicable, NotExercised
 from conformance.compare.assertions import assert_close, assert_equal
 from conformance.compare.comparison import comparing
@@ -13,8 +14,8 @@ from conformance.contract import Control, Level, clauses
 from conformance.discovery.describing import Description
 from conformance.run.cell_context import CellContext
 from conformance.run.result import Record
-from conformance.toolchains.torchscript.assertions import traces_of
-from conformance.toolchains.torchscript.client import Artifact, PreparedCase, TorchScriptDevice
+from conformance.toolchains.torchscript.assertions import calls_of_twin, in_turns, traces_of
+from conformance.toolchains.torchscript.client import Artifact, Module, PreparedCase, TorchScriptDevice
 from conformance.toolchains.torchscript.damage.archive import flips, truncations, with_old_setstate
 from conformance.toolchains.torchscript.damage.processed import damaged_programs
 from conformance.toolchains.torchscript.damage.survey import survey
@@ -22,6 +23,8 @@ from conformance.toolchains.torchscript.goldens import GOLDEN_CASES, GoldenSet
 
 EVERY_CASE: tuple[str, ...] = ()
 REPRESENTATIVE = ("add", "two_methods", "parameters", "lstm")
+#: What every backend takes.
+COMPANY = ("add", "add_sub")
 
 clause = clauses(level=Level.CORE)
 
@@ -91,6 +94,33 @@ def test_loading_several_times(host: TorchScriptDevice, target: TorchScriptDevic
         assert_close(target.run_call(loaded, case.call)[0], case.call.expected, f"{case.name}, one of three gone")
     target.forget(third)
     assert_close(target.run_call(second, case.call)[0], case.call.expected, f"{case.name}, two of three gone")
+
+
+@clause("save-load.several-models", source="pytorch/pytorch#53068", cases=("add_sub", "weighted_pair", "linear"))
+def test_several_models_loaded(
+    host: TorchScriptDevice,
+    target: TorchScriptDevice,
+    case: PreparedCase,
+    other_case: Callable[[str], PreparedCase],
+) -> None:
+    """Artifacts of several modules, and of twins with other weights, are loaded in one process and called in turns:
+    each gives what it gives alone, also when one of them is gone and another is loaded in its place."""
+    cases = [(case, 0), (case, 1), *((other_case(name), 0) for name in COMPANY)]
+    models = [_loaded(host, target, each, variant) for each, variant in cases]
+    for gone in range(2):
+        for module, call in in_turns(models):
+            assert_close(target.run_call(module, call)[0], call.expected, f"{case.name} among {len(models)} models")
+        target.forget(models[gone][0])
+        models[gone] = _loaded(host, target, case, 2 + gone)
+    for module, call in in_turns(models):
+        assert_close(target.run_call(module, call)[0], call.expected, f"{case.name}, loaded after others were gone")
+
+
+def _loaded(
+    host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase, variant: int
+) -> tuple[Module, tuple[Call, ...]]:
+    """What a target loads of a case's module, and its calls."""
+    return target.load(host.save(host.lower(host.script(case, variant)))), calls_of_twin(host, case, variant)
 
 
 @clause("save-load.attributes", source="pytorch/pytorch#71597")

@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 from support.descriptions import ANY_BACKEND
+from support.generated_rows import declared, generated_clause
 from support.project import Project
 
 from conformance.api.availability import Availability
-from conformance.api.clause import Clause, clause
 from conformance.api.errors import HarnessError
 from conformance.api.features import views
 from conformance.api.verdicts import Verdict
-from conformance.contract import Level, clause_of
 from conformance.devices import Limits, ZygotePool
 from conformance.generate.budget import Budget
 from conformance.run.cell_context import CellContext
@@ -41,27 +40,8 @@ def test_of_scratch(context, case, record):
 '''
 
 
-def stated(**particulars: Any) -> Clause:
-    """A clause of generated cells."""
-
-    def function(host: object) -> None:
-        """It holds."""
-
-    found = clause_of(declared(function, **particulars))
-    assert found is not None
-    return found
-
-
-def declared(function: Any, **particulars: Any) -> Any:
-    """The function as a clause of generated cells."""
-    common: dict[str, Any] = {"source": "none", "level": Level.CORE, "toolchain": "torchscript"}
-    return clause("some.programs", speaks_of="generated", **common | {"cases": ("views", "calls")} | particulars)(
-        function
-    )
-
-
 def test_a_clause_has_a_cell_for_each_theme() -> None:
-    cells = cells_of(stated(), ANY_BACKEND)
+    cells = cells_of(generated_clause(), ANY_BACKEND)
     assert [(cell.theme, cell.case, cell.host, cell.target) for cell in cells] == [
         ("views", "", Availability.FULL, None),
         ("calls", "", Availability.FULL, None),
@@ -72,7 +52,7 @@ def test_a_clause_has_a_cell_for_each_theme() -> None:
 
 
 def test_what_is_declared_missing_is_not_tried() -> None:
-    needing = stated(needs=(views,))
+    needing = generated_clause(needs=(views,))
     lacking = dataclasses.replace(ANY_BACKEND, missing_features={"views": "no strides"})
     assert {cell.decided for cell in cells_of(needing, ANY_BACKEND)} == {None}
     for generated in (True, False):
@@ -80,8 +60,8 @@ def test_what_is_declared_missing_is_not_tried() -> None:
 
 
 def test_cells_that_are_turned_off_are_planned_all_the_same() -> None:
-    cells = cells_of(stated(), ANY_BACKEND, generated=False)
-    assert [cell.id for cell in cells] == [cell.id for cell in cells_of(stated(), ANY_BACKEND)]
+    cells = cells_of(generated_clause(), ANY_BACKEND, generated=False)
+    assert [cell.id for cell in cells] == [cell.id for cell in cells_of(generated_clause(), ANY_BACKEND)]
     assert {(cell.decided, cell.why) for cell in cells} == {
         (Verdict.NOT_EXERCISED, "generated cells were turned off by --conformance-generated=0")
     }
@@ -110,7 +90,7 @@ def test_what_generated_cells_do_not_have_is_refused(function: Any, particulars:
 
 
 def test_cells_share_what_their_run_may_try() -> None:
-    cells = cells_of(stated(), ANY_BACKEND)
+    cells = cells_of(generated_clause(), ANY_BACKEND)
     run = RunContext(ZygotePool(Limits()), 7, {"none": ANY_BACKEND}, generated=Budget(50))
     try:
         run.share_budget([*cells, dataclasses.replace(cells[0], decided=Verdict.UNSUPPORTED)])

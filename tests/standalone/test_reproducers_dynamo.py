@@ -76,6 +76,8 @@ CLAUSES = (
     "compile.original-untouched",
     "training.double-backward",
     "compile.parameters",
+    "compile.several-models",
+    "modes.inference-outputs",
 )
 _PLUGIN = """
 def compiler(graph, example_inputs):
@@ -244,7 +246,7 @@ def test_every_verb_can_be_told(attempts: dict[str, tuple[FailingCell, Reproduce
     asked = {step.verb for facts, _ in attempts.values() for step in facts.steps}
     known = {name for name in verb.names() if not _module_of(name).endswith(".operators")}
     # Eager outputs are computed for the harness; "eager" caches and delegates nothing; no clause asks for the rest yet.
-    assert known - asked <= {"samples", "load_cache", "operators_run_in_training", "switch", "forget"}
+    assert known - asked <= {"samples", "load_cache", "operators_run_in_training", "switch"}
     for clause, (_, script) in attempts.items():
         text = script.files["reproduce.py"].decode()
         assert not re.search(r"^\s*(from|import) conformance", text, re.MULTILINE), clause

@@ -1,8 +1,12 @@
-"""What generated cells note, made up."""
+"""Clauses of generated cells, and what such cells note, made up."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+from conformance.api.clause import Clause, clause
+from conformance.contract import Level, clause_of
 
 #: One finding, as the row of a generated cell has it.
 FINDING: dict[str, Any] = {
@@ -33,3 +37,21 @@ def generated(**changed: Any) -> dict[str, Any]:
         "pairs": [[], [4], [1, 0]],
         "findings": [],
     } | changed
+
+
+def declared(function: Callable[..., None], **particulars: Any) -> Callable[..., None]:
+    """The function as a clause of generated cells, of two themes."""
+    common: dict[str, Any] = {"source": "none", "level": Level.CORE, "toolchain": "torchscript"}
+    themes = {"cases": ("views", "calls")}
+    return clause("some.programs", speaks_of="generated", **common | themes | particulars)(function)
+
+
+def generated_clause(**particulars: Any) -> Clause:
+    """A clause of generated cells."""
+
+    def function(host: object) -> None:
+        """It holds."""
+
+    stated = clause_of(declared(function, **particulars))
+    assert stated is not None
+    return stated

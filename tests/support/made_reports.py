@@ -14,6 +14,7 @@ from conformance.generate.budget import Budget
 from conformance.report import RunFacts, build_report
 from conformance.run.plan import Cell, cells_of
 from conformance.toolchains import Source
+from support.generated_rows import generated
 
 
 def described(**changed: Any) -> Description:
@@ -33,9 +34,11 @@ def described(**changed: Any) -> Description:
     return Description(**facts | changed)
 
 
-def planned(description: Description, operators: Sequence[str] = ()) -> list[Cell]:
+def planned(description: Description, operators: Sequence[str] = (), *, generated: bool = True) -> list[Cell]:
     """Every cell of the contract, and those of the operators."""
-    return [cell for clause in shipped_clauses() for cell in cells_of(clause, description, operators)]
+    return [
+        cell for clause in shipped_clauses() for cell in cells_of(clause, description, operators, generated=generated)
+    ]
 
 
 def made_report(
@@ -43,6 +46,7 @@ def made_report(
     verdicts: Mapping[str, str] | None = None,
     level: Level | None = None,
     operators: Sequence[str] = (),
+    budget: str = "30s",
 ) -> dict[str, Any]:
     """The report of a whole run in which every cell passed that was not decided before, but for those in ``verdicts``.
 
@@ -50,11 +54,10 @@ def made_report(
     """
     description = description or described()
     verdicts = verdicts or {}
-    cells = planned(description, operators)
+    might = Budget.parse(budget)
+    cells = planned(description, operators, generated=not might.is_nothing)
     rows = {cell.id: _row(cell, verdicts.get(cell.id)) for cell in cells if verdicts.get(cell.id) != "LOST"}
-    run = RunFacts(
-        "b0b0", "2026-01-01T00:00:00+00:00", 61.5, 7, Budget.parse("30s"), ("--backend=toy",), level, {"spec": "local"}
-    )
+    run = RunFacts("b0b0", "2026-01-01T00:00:00+00:00", 61.5, 7, might, ("--backend=toy",), level, {"spec": "local"})
     report: dict[str, Any] = json.loads(json.dumps(build_report(run, description, cells, 0, rows)))
     return report
 
@@ -64,6 +67,8 @@ def _row(cell: Cell, verdict: str | None) -> dict[str, Any]:
     row = cell.as_row() | {"verdict": own, "phase": "", "message": cell.why, "seconds": {"lower": 0.004, "run": 0.001}}
     if cell.clause.suite == "availability" and cell.decided is None:
         row["behaviour"] = {"expected": {"run": "ok"}, "observed": {"run": "ok"}}
+    if cell.theme and cell.decided is None:
+        row["generated"] = generated()
     if own in ("FAIL", "CRASH"):
         row |= {"phase": "run", "message": "it went wrong", "error": {"type": "RuntimeError", "text": "it went wrong"}}
     return row

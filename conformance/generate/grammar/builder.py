@@ -1,7 +1,7 @@
 """A program while it is drawn: its values so far, on the meta device, and the statements that made them.
 
-Whether a statement is valid is asked of PyTorch, which computes sizes and dtypes on the meta device: one that it refuses
-is not taken.
+Whether a statement is valid is asked of PyTorch, which computes sizes and dtypes on the meta device: one that it
+refuses is not taken.
 """
 
 from __future__ import annotations
@@ -71,7 +71,6 @@ class Builder:
         self.values: list[Value] = []
         self.scalars: list[tuple[str, str]] = []
         self.marks: set[str] = set()
-        #: Whether statements that Python cannot shape on the meta device may stand here.
         self._lines: list[Line] = []
         self._arguments: list[tuple[str, str]] = []
         self._specs: list[TensorSpec] = []
@@ -237,14 +236,16 @@ class Builder:
         return len(self._lines)
 
     def program(self, result: str) -> Program:
-        """The program, without the statements, state and modules that nothing needs."""
-        lines = _needed(self._lines, result)
-        text = "\n".join([*(line.text for line in lines), result])
+        """The program, without state and modules that nothing needs.
+
+        Statements that nothing needs stay: a compiler meets dead code too, and must not lose what it writes.
+        """
+        text = "\n".join([*(line.text for line in self._lines), result])
         parts = (self._parameters, self._buffers, self._modules)
         parameters, buffers, modules = (tuple(each for each in kept if f"self.{each[0]}" in text) for kept in parts)
         return Program(
             tuple(self._arguments),
-            tuple(lines),
+            tuple(self._lines),
             result,
             parameters,  # type: ignore[arg-type]
             buffers,  # type: ignore[arg-type]
@@ -271,11 +272,6 @@ def _meta(spec: TensorSpec) -> torch.Tensor:
         case "channels_last" if len(shape) == 4:
             return torch.empty(shape, dtype=dtype, device="meta", memory_format=torch.channels_last)
     return torch.empty(shape, dtype=dtype, device="meta")
-
-
-def _needed(lines: Iterable[Line], result: str) -> list[Line]:
-    """All statements: what nobody reads is dead code, which a compiler meets too, and must not lose a write of."""
-    return list(lines)
 
 
 def elements(shape: Iterable[int]) -> int:

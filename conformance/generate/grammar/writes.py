@@ -84,6 +84,7 @@ def functional_in_place(b: Builder) -> None:
     one = b.make("clone", f"{b.float_value()}.clone()")[0]
     name, text = b.draw.of(
         ("relu_", f"F.relu({one}, inplace=True)"), ("hardtanh_", f"F.hardtanh({one}, inplace=True)"),
-        ("exp_", f"{one}.exp_()"), ("sigmoid_", f"torch.sigmoid_({one})"), ("masked_fill_", f"{one}.masked_fill_({one} > 0, 1)"),
+        ("exp_", f"{one}.exp_()"), ("sigmoid_", f"torch.sigmoid_({one})"),
+        ("masked_fill_", f"{one}.masked_fill_({one} > 0, 1)"),
     )  # fmt: skip
     b.make(name, text, fresh=False)

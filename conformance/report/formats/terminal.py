@@ -34,9 +34,10 @@ _CELLS_SHOWN = 3
 _SENTENCES_SHOWN = 12
 #: So many operators that are not right are shown, unless every one is asked for.
 _OPERATORS_SHOWN = 10
-#: So many findings of generated cells, unless every one is asked for; and so many values that were never met.
+#: So many findings of generated cells, unless every one is asked for; and so many values of an axis that were
+#: never met.
 _FINDINGS_SHOWN = 5
-_NEVER_SHOWN = 6
+_NEVER_SHOWN = 3
 
 
 def summary_text(report: dict[str, Any], width: int, *, verbosity: int = 0) -> str:
@@ -128,9 +129,12 @@ def _generated(view: GeneratedView, width: int, verbosity: int) -> str:
     if verbosity >= 0:
         parts += _hanging(view.aside, width, 2)
         parts += _hanging(f"{view.values_line}; {view.pairs_line}", width, 2)
-        for axis in view.axes:
-            never = list(axis.never) if verbosity > 0 else _some(axis.never, _NEVER_SHOWN)
-            parts += _hanging(f"{axis.name} never {', '.join(never)}", width, 6) if never else []
+        shown = [
+            f"{axis.name} {', '.join(axis.never if verbosity > 0 else _some(axis.never, _NEVER_SHOWN))}"
+            for axis in view.axes
+            if axis.never
+        ]
+        parts += _hanging(f"never met: {'; '.join(shown)}", width, 2) if shown else []
     for found in view.found if verbosity > 0 else view.found[:_FINDINGS_SHOWN]:
         finding = found.finding
         parts += _hanging(f"{finding.verdict.value} {finding.cause} ({_counted(found.count, 'time')})", width, 2)

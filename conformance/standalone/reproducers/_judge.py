@@ -208,8 +208,8 @@ def _sample(call: Call, scenario: Scenario) -> tuple[Any, ...]:
     inputs = scenario.value(encode(call.inputs), "inputs")
     if call.effects is None:
         return call.method, inputs, scenario.value(encode(call.expected), "expected")
-    seen = encode((call.effects.result, call.effects.arguments))  # together, so that shared memory shows
-    return call.method, inputs, scenario.value(seen, "seen"), call.effects.written
+    seen = encode(call.effects.values)  # together, so that shared memory shows
+    return call.method, inputs, scenario.value(seen, "seen"), call.effects.others
 
 
 def _backend(description: Description) -> str:
@@ -289,8 +289,8 @@ def _prepared(failing: FailingCell, scenario: Scenario) -> list[str]:
             [
                 "        Call(method, given(inputs), seen.result, seen)",
                 "        for method, inputs, seen in (",
-                "            (method, inputs, Observation(*given(seen), written))",
-                "            for method, inputs, seen, written in calls",
+                "            (method, inputs, Observation(*given(seen), *others))",
+                "            for method, inputs, seen, others in calls",
                 "        )",
             ]
             if observation is not None

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conformance.api.assertions import check
 from conformance.api.case import Call
 from conformance.api.errors import ConformanceFailure, SubjectError
 from conformance.api.features import dynamic_shapes, unbacked_sizes
-from conformance.compare.assertions import assert_close, assert_equal
+from conformance.compare.assertions import assert_close, assert_equal, assert_strides_like
 from conformance.discovery.describing import Description
 from conformance.toolchains import case_named
 from conformance.toolchains.dynamo.client import (
@@ -34,13 +35,17 @@ __all__ = [
     "assert_counts",
     "assert_dropped_alike",
     "assert_marks_refused",
+    "assert_right_in_turns",
     "assert_right_or_refused",
+    "assert_same_call",
     "assert_same_effects",
     "assert_same_surroundings",
+    "assert_same_under",
     "assert_same_without_options",
     "assert_taken_or_refused",
     "assert_trained_alike",
     "assert_training_refused",
+    "calls_of_twin",
     "is_clean_refusal",
     "sizes_of",
 ]
@@ -66,13 +71,62 @@ def assert_counts(counts: Counts, where: str, *, lowerings: int | None = None, l
     )
 
 
+def assert_same_call(seen: Observation, expected: Observation, where: str) -> None:
+    """A call gave what it gives in eager PyTorch, and did what it does there, in everything that can be observed."""
+    assert_close(seen.result, expected.result, where)
+    assert_same_effects(seen, expected, where)
+    assert_strides_like(seen.result, expected.result, where)
+    assert_equal(seen.shared, expected.shared, f"{where}, what shares memory")
+    for name, traits in expected.traits.items():
+        found = seen.traits.get(name, [])
+        check(found == traits, f"{where}: {name}: expected {_listed(traits)}, found {_listed(found)}")
+
+
+def _listed(traits: Sequence[str]) -> str:
+    return ", ".join(traits) or "nothing special"
+
+
 def assert_same_effects(seen: Observation, expected: Observation, where: str) -> None:
-    """The arguments are afterwards what they are in eager PyTorch, and the same ones have been written to."""
+    """The arguments are afterwards what they are in eager PyTorch, and the same ones have been written to; and so are
+    the parameters and buffers that the call changes."""
     assert_close(seen.arguments, expected.arguments, f"{where}, the arguments after the call")
     check(
         seen.written == expected.written,
         f"{where}: which arguments have a new _version: expected {expected.written}, found {seen.written}",
     )
+    assert_close(seen.state, expected.state, f"{where}, the parameters and buffers that it changed")
+
+
+def assert_same_under(guard: str, host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
+    """Each call within a guard is the same as in eager PyTorch within it, twice, with inputs that require no grad and
+    with inputs that do; and it is the backend's code that runs."""
+    compiled, original = host.compile(case), bare.build(case)
+    for differentiable in (False, True, False):
+        for call in case.calls:
+            seen, expected = (
+                device.run(model, call.inputs, guard=guard, differentiable=differentiable)
+                for device, model in ((host, compiled), (bare, original))
+            )
+            inputs = " of inputs that require grad" if differentiable else ""
+            assert_same_call(seen, expected, f"{case.name}{inputs} under {guard}")
+    assert_counts(host.counts(compiled), case.name, least_runs=3 * len(case.calls))
+
+
+def calls_of_twin(bare: DynamoDevice, case: PreparedCase, variant: int) -> tuple[Call, ...]:
+    """The calls of a case, with what its model with other weights gives in eager PyTorch."""
+    twin = bare.build(case, variant)
+    return tuple(dataclasses.replace(call, expected=bare.run(twin, call.inputs).result) for call in case.calls)
+
+
+def assert_right_in_turns(host: DynamoDevice, models: Sequence[tuple[Model, Sequence[Call]]], where: str) -> None:
+    """Models that take turns, with one call after the other, give what they should, and each result is still the same
+    when all the calls have been made."""
+    most = max(len(calls) for _, calls in models)
+    turns = [(model, calls[turn % len(calls)]) for turn in range(most) for model, calls in models]
+    results = host.run_in_turns([model for model, _ in turns], tuple(call for _, call in turns))
+    for number, ((_, call), result) in enumerate(zip(turns, results, strict=True), start=1):
+        assert_close(result, call.expected, f"{where}, call {number} of {len(turns)}")
+        assert_strides_like(result, call.expected, f"{where}, call {number} of {len(turns)}")
 
 
 def assert_same_surroundings(found: Surroundings, expected: Surroundings, where: str) -> None:
@@ -217,11 +271,11 @@ def assert_clean_refusal(host: DynamoDevice, case: PreparedCase, backend: Descri
 def assert_right_or_refused(host: DynamoDevice, compiled: Model, call: Call, backend: str, where: str) -> None:
     """A call gives what it gives in eager PyTorch, or is refused by an error that names the backend."""
     try:
-        found = host.run(compiled, call.inputs).result
+        seen = host.run(compiled, call.inputs)
     except SubjectError as error:
         check(is_clean_refusal(error, backend), f"{where}: expected BackendCompilerFailed with its name, found {error}")
         return
-    assert_close(found, call.expected, where)
+    assert_same_call(seen, call.effects, where)
 
 
 def assert_marks_refused(host: DynamoDevice, case: PreparedCase, marks: Marks, backend: str) -> None:

@@ -11,9 +11,10 @@ from typing import Annotated, Any, Self
 
 from conformance.api.case import Call
 from conformance.api.errors import SubjectError
-from conformance.compare.values import decode, tensors_in
+from conformance.compare.values import decode
 from conformance.toolchains.client import CellDevice, PreparedCase, Threads
 from conformance.toolchains.declarations import Handle, Inputs, InputsOf, Mark, NamedValues, Phase, Saved, Value, ask
+from conformance.toolchains.dynamo.observations import Counts, Observation
 
 #: What Dynamo raises when a backend raises.
 COMPILER_FAILED = "torch._dynamo.exc.BackendCompilerFailed"
@@ -62,44 +63,6 @@ class Package(Handle):
         """The package that was just loaded."""
         number, work = value
         return cls(number, tuple(work))
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Observation:
-    """One call: what it returned, what it left its arguments as, and which tensors among these it has written to."""
-
-    result: Any
-    arguments: tuple[Any, ...]
-    written: tuple[bool, ...]
-
-    @classmethod
-    def from_reply(cls, value: dict[str, Any], reply: Any = None) -> Self:
-        """From a verb's row: result and arguments are encoded together, so that shared memory shows."""
-        result, arguments = decode(value["result"])
-        return cls(result, arguments, tuple(value["written"]))
-
-    @property
-    def shared(self) -> dict[str, list[str]]:
-        """Which tensors lie in one memory: name of a result or argument → the names of the others."""
-        named = [(f"result {index}", tensor) for index, tensor in enumerate(tensors_in(self.result))]
-        named += [(f"argument {index}", tensor) for index, tensor in enumerate(tensors_in(self.arguments))]
-        memory = {name: tensor.untyped_storage().data_ptr() for name, tensor in named if tensor.numel()}
-        return {
-            name: [other for other in memory if other != name and memory[other] == place]
-            for name, place in memory.items()
-        }
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Counts:
-    """How often the backend was given a graph, and how often its code was called; a sentence for each result that was
-    not what the graph has, and for what lowering changed of what surrounds it; and the errors by which it declined."""
-
-    lowerings: int
-    runs: int
-    malformed: list[str]
-    disturbed: list[str]
-    declined: list[str] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -206,15 +169,34 @@ class DynamoDevice(CellDevice):
     # Calling them.
 
     def run(
-        self, model: Model, inputs: tuple[Any, ...], *, stance: str = "default", arranged: str = "", marks: Marks = ()
+        self,
+        model: Model,
+        inputs: tuple[Any, ...],
+        *,
+        stance: str = "default",
+        arranged: str = "",
+        marks: Marks = (),
+        guard: str = "none",
+        differentiable: bool = False,
     ) -> Observation:
-        """Call a model with fresh copies of ``inputs``, under a ``stance`` of ``torch.compiler.set_stance``.
+        """Call a model with fresh copies of ``inputs``, under a ``stance`` of ``torch.compiler.set_stance`` and within
+        a ``guard``: "none", "no_grad", "inference_mode" or "autocast" (to bfloat16).
 
         ``arranged``: "" (as they are), "tied" (the second is the first), "overlapping" (both are parts of the first),
         "derived" (they are results of a computation that wants gradients); ``marks`` are dimensions that are marked
-        dynamic.
+        dynamic. Every argument that can requires grad if ``differentiable``.
         """
-        return self.run_often(model, inputs, 1, stance=stance, arranged=arranged, marks=marks)[0]
+        (seen,) = self.run_often(
+            model,
+            inputs,
+            1,
+            stance=stance,
+            arranged=arranged,
+            marks=marks,
+            guard=guard,
+            differentiable=differentiable,
+        )
+        return seen
 
     @ask(verb="run")
     def run_often(
@@ -226,6 +208,8 @@ class DynamoDevice(CellDevice):
         stance: str = "default",
         arranged: str = "",
         marks: Marks = (),
+        guard: str = "none",
+        differentiable: bool = False,
     ) -> list[Observation]:
         """Call a model so many times; the other arguments are those of :meth:`run`."""
 
@@ -240,6 +224,11 @@ class DynamoDevice(CellDevice):
     @ask(phase="run")
     def run_keeping(self, model: Model, calls: tuple[InputsOf, ...]) -> list[Value]:
         """Make the calls; the results, looked at after the last one."""
+
+    @ask(phase="run")
+    def run_in_turns(self, models: list[Model], calls: tuple[InputsOf, ...]) -> list[Value]:
+        """Call the models one after the other, each with the inputs of the call at its place; the results, looked at
+        after the last one."""
 
     # Training them.
 
@@ -278,13 +267,6 @@ class DynamoDevice(CellDevice):
         """A step of gradient descent for each call: the losses, and the parameters afterwards."""
 
     # What surrounds a call, and what a call leaves behind.
-
-    @ask(phase="run")
-    def run_under(
-        self, guard: str, model: Model, inputs: Inputs, *, differentiable: bool = False
-    ) -> tuple[Value, list[bool]]:
-        """Call a model within "none", "no_grad", "inference_mode" or "autocast" (to bfloat16): the result, and which of
-        its tensors require grad. Every argument requires grad if ``differentiable``."""
 
     @ask()
     def surroundings(self, thread: str = "this", *, after: Phase = "inspect") -> Surroundings:

@@ -40,12 +40,13 @@ class Dynamo(Toolchain):
     client = f"{_HERE}.client:DynamoDevice"
     preload = f"{_HERE}.preload"
     run_folders = ("TORCHINDUCTOR_CACHE_DIR",)
-    cases = tuple(f"{_HERE}.cases.{name}" for name in ("models", "state", "training"))
+    cases = tuple(f"{_HERE}.cases.{name}" for name in ("models", "state", "outputs", "training"))
 
     stand_ins = (StandIn(Source(name="aot_eager", toolchain="dynamo"), "AOT Autograd without a backend"),)
     programs = ProgramTraits(
         copies_weights=False,
         keeps_aliases=True,
+        keeps_strides=True,
         keeps_writes=True,
         keeps_gradients=True,
         trains=True,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 
 from conformance.api.assertions import check, refused
+from conformance.api.case import Call
 from conformance.api.errors import ConformanceFailure, SubjectError
 from conformance.compare.assertions import assert_close, assert_equal, leaves_of
 from conformance.compare.comparison import describe
@@ -28,8 +30,11 @@ __all__ = [
     "assert_bundle",
     "assert_clean_refusal",
     "assert_hands_over",
+    "assert_right_in_turns",
     "assert_same_signatures",
     "assert_signs_of_zeros",
+    "calls_of_twin",
+    "in_turns",
     "traces_of",
     "unavailable",
     "unmangled",
@@ -59,6 +64,29 @@ def assert_hands_over(artifact: Artifact, backend: str) -> None:
         any(name in data for data in records(artifact.data).values()),
         f"nothing in the artifact hands the work to the class __torch__.torch.classes.__backends__.{backend}",
     )
+
+
+def calls_of_twin(device: TorchScriptDevice, case: PreparedCase, variant: int) -> tuple[Call, ...]:
+    """The calls of a case, with what its module with other weights gives where it is not lowered."""
+    twin = device.script(case, variant)
+    return tuple(dataclasses.replace(call, expected=device.run_call(twin, call)[0]) for call in case.calls)
+
+
+def in_turns(models: Sequence[tuple[Module, Sequence[Call]]]) -> list[tuple[Module, Call]]:
+    """Calls of several modules in which no module is called twice in a row."""
+    most = max(len(calls) for _, calls in models)
+    return [(module, calls[turn % len(calls)]) for turn in range(most) for module, calls in models]
+
+
+def assert_right_in_turns(
+    device: TorchScriptDevice, models: Sequence[tuple[Module, Sequence[Call]]], where: str
+) -> None:
+    """Modules that take turns, with one call after the other, give what they should, and each result is still the same
+    when all the calls have been made."""
+    turns = in_turns(models)
+    results = device.run_in_turns([module for module, _ in turns], [call for _, call in turns])
+    for number, ((_, call), result) in enumerate(zip(turns, results, strict=True), start=1):
+        assert_close(result, call.expected, f"{where}, call {number} of {len(turns)}")
 
 
 def assert_same_signatures(found: dict[str, Any], wanted: dict[str, Any]) -> None:

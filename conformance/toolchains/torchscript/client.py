@@ -214,6 +214,10 @@ class TorchScriptDevice(CellDevice):
     @ask(phase="run")
     def _run_watched(self, module: Module, call: Call, others: list[InputsOf]) -> dict[str, Any]: ...
 
+    @ask(phase="run")
+    def run_in_turns(self, modules: list[Module], calls: list[Call]) -> list[Value]:
+        """Make each call on the module at its place, one after the other; the results, looked at after the last."""
+
     # Under the guards of inference, and in threads of its own.
 
     @ask(phase="load")

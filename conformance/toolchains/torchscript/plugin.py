@@ -37,6 +37,7 @@ class TorchScript(Toolchain):
     programs = ProgramTraits(
         copies_weights=True,
         keeps_aliases=False,
+        keeps_strides=False,
         keeps_writes=False,
         keeps_gradients=False,
         trains=False,

@@ -33,5 +33,5 @@ KIT = Kit(
         "bare": "A process in which nothing is compiled: what eager PyTorch does.",
     },
     hiding=(f"{_HERE}.verbs.runtime", "hide"),
-    observation=(f"{_HERE}.client", "Observation"),
+    observation=(f"{_HERE}.observations", "Observation"),
 )

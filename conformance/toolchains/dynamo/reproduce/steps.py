@@ -7,7 +7,7 @@ from conformance.standalone.reproducers._scenario import Held, Scenario
 from conformance.standalone.reproducers._steps import answer, copied
 from conformance.standalone.reproducers.kit import Writers
 
-_LOWER = "conformance.toolchains.dynamo.verbs.lowering"
+_OBSERVE = "conformance.toolchains.dynamo.verbs.observing"
 WRITERS = Writers()
 #: A name for what PyTorch runs where no backend is.
 _CONTROL = "eager"
@@ -89,15 +89,24 @@ def _lower(scenario: Scenario, step: Step) -> list[str]:
 def _run(scenario: Scenario, step: Step) -> list[str]:
     held = scenario.held(step, step.arguments["model"])
     repeat, stance = step.arguments.get("repeat", 1), step.arguments.get("stance", "default")
+    guard = step.arguments.get("guard", "none")
     if scenario.needs_every_answer:
-        scenario.collection.add(_LOWER, "observe")
-        given = [f"encode(given({scenario.value(step.arguments['inputs'], 'inputs')!r}))", *_how(step)]
+        scenario.collection.add(_OBSERVE, "observe")
+        given = [
+            f"{held.name}, {held.module}, encode(given({scenario.value(step.arguments['inputs'], 'inputs')!r}))",
+            *_how(step),
+            *([f"guard={guard!r}"] if guard != "none" else []),
+            *(["differentiable=True"] if step.arguments.get("differentiable") else []),
+        ]
         often = f" for _ in range({repeat})" if repeat != 1 else ""
-        lines = [f"this.answer([observe({held.name}, {', '.join(given)}){often}])"]
+        lines = [f"this.answer([observe({', '.join(given)}){often}])"]
     else:
         lines = [f"this.answer({held.name}({_arguments(scenario, step)}))"]
+        if guard != "none":
+            scenario.collection.add(_OBSERVE, "CONTEXTS")
+            lines = [f"with CONTEXTS[{guard!r}]():", f"    {lines[0]}"]
         if repeat != 1:
-            lines = [f"for _ in range({repeat}):", f"    {lines[0]}"]
+            lines = [f"for _ in range({repeat}):", *(f"    {line}" for line in lines)]
     if stance != "default":
         lines = [f"with torch.compiler.set_stance({stance!r}):", *(f"    {line}" for line in lines)]
     return lines
@@ -106,10 +115,13 @@ def _run(scenario: Scenario, step: Step) -> list[str]:
 def _arguments(scenario: Scenario, step: Step) -> str:
     """The arguments of a call, as an expression."""
     given = f"given({scenario.value(step.arguments['inputs'], 'inputs')!r})"
+    if step.arguments.get("differentiable"):
+        scenario.collection.add(_OBSERVE, "requiring_grad_where_possible")
+        given = f"requiring_grad_where_possible({given})"
     how = _how(step)
     if not how:
         return f"*{given}"
-    scenario.collection.add(_LOWER, "arrange")
+    scenario.collection.add(_OBSERVE, "arrange")
     return f"*arrange({', '.join([given, *how])})"
 
 
@@ -127,6 +139,11 @@ def _configure(scenario: Scenario, step: Step) -> list[str]:
 @WRITERS("reset")
 def _reset(scenario: Scenario, step: Step) -> list[str]:
     return ["torch._dynamo.reset()"]
+
+
+@WRITERS("forget")
+def _forget(scenario: Scenario, step: Step) -> list[str]:
+    return [f"del {', '.join(scenario.let_go(step, step.arguments['model']))}", "gc.collect()"]
 
 
 @WRITERS("counts")

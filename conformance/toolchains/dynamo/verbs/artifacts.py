@@ -17,7 +17,7 @@ from conformance.compare.values import decode
 from conformance.devices import Subject
 from conformance.toolchains.dynamo.verbs.executed import executed
 from conformance.toolchains.dynamo.verbs.inspection import compiler_at_work
-from conformance.toolchains.dynamo.verbs.lowering import Marked, observe
+from conformance.toolchains.dynamo.verbs.observing import Marked, observe
 from conformance.toolchains.dynamo.verbs.session import Model, Session, verb
 
 
@@ -78,7 +78,7 @@ def run_package(session: Session, package: int, model: int, inputs: bytes) -> tu
     work was done meanwhile."""
     function, module = session.get(package), session.get(model).module
     with Subject(), compiler_at_work() as seen:
-        return observe(lambda *arguments: function(module, *arguments), inputs), seen
+        return observe(lambda *arguments: function(module, *arguments), module, inputs), seen
 
 
 @verb

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 import torch._dynamo
 
 from conformance.api.case import case_named
-from conformance.compare.values import decode, encode, tensors_in
+from conformance.compare.values import decode, encode
 from conformance.devices import Subject
+from conformance.toolchains.dynamo.verbs.observing import Marked, arrange, observe
 from conformance.toolchains.dynamo.verbs.session import Model, Session, verb
-
-#: Pairs (argument, dimension) that are marked dynamic.
-Marked = Sequence[Sequence[int]]
 
 
 @verb
@@ -27,35 +25,9 @@ def samples(session: Session, case: str, seed: int) -> list[dict[str, Any]]:
         for method in chosen.methods:
             for inputs in by_method[method]:
                 encoded = encode(inputs)
-                calls.append({"method": method, "inputs": encoded, **observe(getattr(module, method), encoded)})
+                seen = observe(getattr(module, method), module, encoded)
+                calls.append({"method": method, "inputs": encoded, **seen})
     return calls
-
-
-def observe(function: Callable[..., Any], inputs: bytes, arranged: str = "", marks: Marked = ()) -> dict[str, Any]:
-    """Call a function with fresh copies of encoded ``inputs``: what it returned and left its arguments as, encoded
-    together so that shared memory shows, and which tensors among the arguments it has written to."""
-    arguments = arrange(decode(inputs), arranged, marks)
-    versions = [tensor._version for tensor in tensors_in(arguments)]
-    result = function(*arguments)
-    written = [tensor._version != version for tensor, version in zip(tensors_in(arguments), versions, strict=True)]
-    return {"result": encode((result, arguments)), "written": written}
-
-
-def arrange(arguments: tuple[Any, ...], arranged: str, marks: Marked) -> tuple[Any, ...]:
-    """Arguments as a caller may have them: "tied" (the second is the first), "overlapping" (both are parts of the
-    first, one row apart), "derived" (results of a computation that wants gradients); with dimensions marked dynamic."""
-    first, *others = arguments
-    if arranged == "tied":
-        arguments = (first, first, *others[1:])
-    elif arranged == "overlapping":
-        arguments = (first[:-1], first[1:], *others[1:])
-    elif arranged == "derived":
-        arguments = tuple(each.requires_grad_() * 1 for each in arguments)
-    elif arranged:
-        raise AssertionError(f"unknown arrangement {arranged!r}")
-    for argument, dimension in marks:
-        torch._dynamo.mark_dynamic(arguments[argument], dimension)
-    return arguments
 
 
 @verb
@@ -100,11 +72,14 @@ def run(
     stance: str = "default",
     arranged: str = "",
     marks: Marked = (),
+    guard: str = "none",
+    differentiable: bool = False,
 ) -> list[dict[str, Any]]:
     """Call a model, compiled or not, and observe it, ``repeat`` times."""
-    function = session.get(model).function
+    held = session.get(model)
+    how = (arranged, marks, guard, differentiable)
     with Subject(), torch.compiler.set_stance(stance):
-        return [observe(function, inputs, arranged, marks) for _ in range(repeat)]
+        return [observe(held.function, held.module, inputs, *how) for _ in range(repeat)]
 
 
 @verb
@@ -200,4 +175,13 @@ def run_keeping(session: Session, model: int, calls: Sequence[bytes]) -> list[by
     called = session.get(model)
     with Subject():
         results = [called.function(*decode(each)) for each in calls]
+        return [encode(result) for result in results]
+
+
+@verb
+def run_in_turns(session: Session, models: Sequence[int], calls: Sequence[bytes]) -> list[bytes]:
+    """Call the models, each with the inputs at its place; each result, encoded after the last call was made."""
+    functions = [session.get(model).function for model in models]
+    with Subject():
+        results = [function(*decode(each)) for function, each in zip(functions, calls, strict=True)]
         return [encode(result) for result in results]

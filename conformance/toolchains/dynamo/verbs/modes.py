@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import hashlib
 import logging
@@ -19,31 +18,10 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from conformance.compare.values import decode, encode, tensors_in
 from conformance.devices import Subject
+from conformance.toolchains.dynamo.verbs.observing import CONTEXTS
 from conformance.toolchains.dynamo.verbs.session import Model, Session, verb
 from conformance.toolchains.dynamo.verbs.training import requiring_grad, weighted
 from conformance.toolchains.threads import Findings, run_at_once
-
-_CONTEXTS: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = {
-    "none": contextlib.nullcontext,
-    "no_grad": torch.no_grad,
-    "inference_mode": torch.inference_mode,
-    "autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
-}
-
-
-@verb
-def run_under(
-    session: Session, guard: str, model: int, inputs: bytes, differentiable: bool = False
-) -> tuple[bytes, list[bool]]:
-    """Call a model within a guard: the result, encoded, and which of its tensors require grad. The arguments do if
-    ``differentiable``."""
-    function = session.get(model).function
-    arguments = decode(inputs)
-    if differentiable:
-        arguments = requiring_grad(arguments, [True] * len(arguments))
-    with _CONTEXTS[guard](), Subject():
-        result = function(*arguments)
-    return encode(result), [each.requires_grad for each in tensors_in(result)]
 
 
 @verb
@@ -131,7 +109,7 @@ def run_in_threads(
             which = (index + turn) % len(calls)
             found.note(which, function(*decode(calls[which])))
 
-    with _CONTEXTS[guard]():
+    with CONTEXTS[guard]():
         run_at_once(work, threads, found)
     return found.as_message()
 

@@ -151,6 +151,18 @@ def run_watched(session: Session, module: int, method: str, inputs: bytes, other
         }
 
 
+@verb
+def run_in_turns(session: Session, modules: list[int], calls: list[dict[str, Any]]) -> list[bytes]:
+    """Make each call on the module at its place; each result, encoded after the last call was made."""
+    held = [session.module(number) for number in modules]
+    with Subject():
+        results = [
+            call_method(module, call["method"], decode(call["inputs"]))
+            for module, call in zip(held, calls, strict=True)
+        ]
+        return [encode(result) for result in results]
+
+
 def _tensors(value: Any) -> list[torch.Tensor]:
     if isinstance(value, torch.Tensor):
         return [value]
