@@ -18,6 +18,7 @@ from conformance.toolchains.dynamo.verbs import (  # noqa: F401  (each adds to t
     runtime,
     session,
     training,
+    varied,
 )
 from conformance.toolchains.dynamo.verbs.session import verb
 
