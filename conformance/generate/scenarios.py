@@ -1,7 +1,7 @@
 """Trials of several models as hypothesis draws them, and of what happens between their calls.
 
-They are plain data, and no ``RuleBasedStateMachine`` that asks a device step by step: one message plays them all, they are
-kept and played again as they are, and a step that ends its process leaves the others to be tried.
+They are plain data, and no ``RuleBasedStateMachine`` that asks a device step by step: one message plays them all, they
+are kept and played again as they are, and shown as a script.
 """
 
 from __future__ import annotations
