@@ -163,7 +163,7 @@ def test_a_share_has_an_interval() -> None:
     low, high = wilson(95, 100)
     assert (round(low, 3), round(high, 3)) == (0.888, 0.978)
     assert wilson(10, 10)[1] == pytest.approx(1.0)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"active": True, "kill": {"seconds": 1.0}},
         {"active": True, "kill": None},
         {"active": False, "kill": None},
