@@ -7,6 +7,7 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 from conformance.cli._common import Commands, refuse, seed
 from conformance.report import write_atomically
@@ -22,7 +23,69 @@ def add(commands: Commands) -> None:
     selftest.add_argument("--output", type=Path, metavar="DIR", help="write selftest.json and selftest.md there")
     selftest.add_argument("--list", action="store_true", help="show the saboteurs and the clauses that must catch them")
     selftest.add_argument("-q", "--quiet", action="store_true", help="no progress, only the result")
+    _add_mutants(selftest)
     selftest.set_defaults(run=_selftest)
+
+
+def _add_mutants(selftest: argparse.ArgumentParser) -> None:
+    group = selftest.add_argument_group("mutants", "broken backends that nobody wrote, in place of the saboteurs")
+    group.add_argument("--mutants", type=int, metavar="N", help="draw N of them with --seed, and try to kill each")
+    group.add_argument("--toolchain", action="append", default=[], metavar="NAME", help="only mutants of this one")
+    group.add_argument("--only", type=int, metavar="K", help="of those that are drawn, number K alone")
+    group.add_argument("--mutant", metavar="JSON", help="one mutant by its specification, as survivors are listed")
+    group.add_argument(
+        "--mutants-programs", type=int, default=100, metavar="N", help="programs a theme may try (default: 100)"
+    )
+    group.add_argument(
+        "--mutants-written",
+        type=int,
+        default=0,
+        metavar="N",
+        help="hold the first N of each toolchain against the written clauses as well, which takes minutes for each",
+    )
+    group.add_argument("-o", dest="file", type=Path, metavar="FILE", help="write the result of mutants there, as JSON")
+
+
+def _mutants(options: argparse.Namespace) -> int:
+    from conformance.discovery.describing import SelectionError
+    from conformance.selftest.mutants import MutantTest, Wanted
+    from conformance.selftest.survivors import survivors_text
+
+    spec: dict[str, Any] | None = None
+    if options.mutant is not None:
+        try:
+            spec = json.loads(options.mutant)
+        except ValueError as error:
+            return refuse(f"--mutant takes a specification as JSON: {error}")
+        if not isinstance(spec, dict) or not {"toolchain", "place", "when", "effect"} <= set(spec):
+            return refuse("--mutant takes an object with toolchain, place, when and effect, as survivors are listed")
+    if options.names:
+        return refuse("saboteurs have names and mutants have none: leave out " + " ".join(options.names))
+    for name, least in (("mutants", 1), ("mutants_programs", 1), ("mutants_written", 0)):
+        given = getattr(options, name)
+        if given is not None and given < least:
+            return refuse(f"--{name.replace('_', '-')} takes a number, {least} or more; found {given}")
+    wanted = Wanted(
+        options.mutants or 1,
+        options.seed,
+        tuple(options.toolchain),
+        options.only,
+        spec,
+        options.mutants_programs,
+        options.mutants_written,
+    )
+    try:
+        document = MutantTest(wanted, options.n).run((lambda line: None) if options.quiet else _say)
+    except SelectionError as error:
+        return refuse(str(error))
+    print(survivors_text(document, shutil.get_terminal_size().columns))
+    sys.stdout.flush()
+    try:
+        if options.file:
+            write_atomically(options.file, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    except OSError as error:
+        return refuse(f"the result above is not kept: {error.filename or options.file}: {error.strerror}")
+    return 0 if document["score"]["killed"] == document["score"]["active"] else 1
 
 
 def _selftest(options: argparse.Namespace) -> int:
@@ -33,6 +96,8 @@ def _selftest(options: argparse.Namespace) -> int:
 
     if options.n < 1:
         return refuse(f"-n takes a number of processes, 1 or more; found {options.n}")
+    if options.mutants is not None or options.mutant is not None:
+        return _mutants(options)
     try:
         if options.output:  # before the work of minutes
             options.output.mkdir(parents=True, exist_ok=True)

@@ -24,9 +24,12 @@ AXES: Mapping[str, tuple[str, ...]] = {
     "state": (
         "none", "parameters", "buffers", "submodules", "in place", "replaced", "loaded", "refilled", "twin", "written",
     ),
-    "mode": ("grad", "no_grad", "inference", "autocast", "deterministic", "backward", "train", "thread"),
+    "mode": (
+        "grad", "no_grad", "inference", "autocast", "deterministic", "default float64", "backward", "train", "thread",
+    ),
     "event": (
-        "first call", "later call", "second model", "lowered again", "fail", "save_load", "damaged", "drop", "reset",
+        "first call", "later call", "second model", "lowered again", "dynamic", "fail", "save_load", "damaged", "drop",
+        "reset",
     ),
 }  # fmt: skip
 

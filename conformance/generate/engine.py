@@ -110,6 +110,7 @@ class Search:
         """Search until the share is used up, or somebody interrupts, and note everything in the tally."""
         # what a seed comes to shall not depend on which cells the process had before
         self._laboratory.fresh()
+        self._laboratory.haste = 1.0
         remembered: list[Finding] = []
         by_time = self._share.seconds is not None
         try:

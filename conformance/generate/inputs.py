@@ -38,7 +38,7 @@ def arguments_of(call: Call, *, wide: bool = False) -> list[Any]:
             # one row apart in one memory
             base = torch.cat([tensor, tensor[:1]])
             made[first], made[second] = base[:-1], base[1:]
-    if call.mode in ("grad", "autocast", "deterministic") and call.backward:
+    if call.mode not in ("no_grad", "inference") and call.backward:
         for each, value in zip(call.arguments, made, strict=True):
             if isinstance(each, TensorSpec) and each.grad and value.is_leaf:
                 value.requires_grad_()

@@ -101,6 +101,8 @@ class _Judge:
     def all(self, actual: Sequence[Mapping[str, Any]]) -> Any:
         for number, row in enumerate(actual[:-1]):
             yield from self._step(number, row)
+        if self._random:
+            yield from self._repeated(actual)
         yield from self._end(len(actual) - 1, actual[-1])
 
     def _step(self, number: int, row: Mapping[str, Any]) -> Any:
@@ -225,6 +227,22 @@ class _Judge:
         exact = None if self._known.exact is None else part(self._known.exact[number])
         return exact, [part(each[number]) for each in self._known.noisy]
 
+    def _repeated(self, actual: Sequence[Mapping[str, Any]]) -> Any:
+        """Random results of two calls of one model that are the same, where eager PyTorch's are not."""
+        calls = [
+            (number, step)
+            for number, step in enumerate(self._trial.steps)
+            if step.call is not None and "result" in actual[number] and "result" in self._known.eager[number]
+        ]
+        for place, (first, step) in enumerate(calls):
+            for later, other in calls[place + 1 :]:
+                if (step.model, step.call) == (other.model, other.call):
+                    mine = (tensors_in(actual[first]["result"]), tensors_in(actual[later]["result"]))
+                    theirs = (tensors_in(self._known.eager[each]["result"]) for each in (first, later))
+                    if _all_same(*mine) and not _all_same(*theirs):
+                        text = f"steps {first + 1} and {later + 1} gave the same numbers, which are random"
+                        yield Difference(later, "random state", text)
+
     def _end(self, number: int, row: Mapping[str, Any]) -> Any:
         eager = self._known.eager[-1]
         late = [each for each in row["late"] if each not in eager["late"]]
@@ -329,8 +347,12 @@ def _told_difference(mine: torch.Tensor, eager: torch.Tensor, wrong: torch.Tenso
     return f"{count} of {wrong.numel()} elements differ; first at {index}: expected {expected}, found {found}"
 
 
+def _all_same(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> bool:
+    return len(one) == len(other) and all(map(_is_same, one, other))
+
+
 def _is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
-    if torch.equal(one, other):
+    if one.shape == other.shape and torch.equal(one, other):
         if not one.is_floating_point():
             return True
         return bool(torch.equal(torch.signbit(one), torch.signbit(other)))

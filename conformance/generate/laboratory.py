@@ -112,7 +112,7 @@ class Laboratory:
             self.fresh()
         self.warm()
         plain = as_plain(trial)
-        known = self._eager(trial, plain, leaks)
+        known, takes = self._eager(trial, plain, leaks)
         self.played.append(trial)
         assert self._subject is not None
         try:
@@ -129,6 +129,8 @@ class Laboratory:
             # the backend could not be loaded, or something outside of the steps raised
             return [Difference(0, "error", str(error), error.phase)]
         if not differences(trial, known, actual, self.rules):
+            if not takes:
+                raise Discarded("invalid")  # both raise
             return []
         self._expect_not_refused(trial, actual)
         known = self._exact(trial, plain, known)
@@ -140,16 +142,16 @@ class Laboratory:
         allowed = self._seconds()
         return min(allowed, max(allowed * self.haste, _LEAST_SECONDS, _TIMES_THE_SLOWEST * self._slowest))
 
-    def _eager(self, trial: Trial, plain: dict[str, Any], leaks: bool) -> Knowledge:
-        """What eager PyTorch does. Raises Discarded where it does not take the trial."""
+    def _eager(self, trial: Trial, plain: dict[str, Any], leaks: bool) -> tuple[Knowledge, bool]:
+        """What eager PyTorch does, and whether it takes the first call. Raises Discarded where it makes no model."""
         rows = decode(self._ask_control("shadow", trial=plain, leaks=leaks))
         first: dict[str, Any] = next(
             (row for step, row in zip(trial.steps, rows, strict=False) if step.call is not None), {}
         )
         made = [row for step, row in zip(trial.steps, rows, strict=False) if step.action in ("model", "weights")]
-        if any("raised" in row for row in (first, *made)):
+        if any("raised" in row for row in made):
             raise Discarded("invalid")
-        return Knowledge(rows)
+        return Knowledge(rows), "raised" not in first
 
     def _exact(self, trial: Trial, plain: dict[str, Any], known: Knowledge) -> Knowledge:
         """What is right in 64 bits, and how sure that is. Raises Discarded where the program is another one there."""

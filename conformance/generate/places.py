@@ -25,6 +25,8 @@ def _values(trial: Trial) -> Iterator[tuple[str, str]]:
             yield "state", "refilled"
         elif step.action == "model" and step.seed:
             yield "state", "twin"
+        elif step.action == "lower" and step.detail:
+            yield "event", step.detail
         elif step.action in AXES["event"]:
             yield "event", step.action
         if step.call is None:

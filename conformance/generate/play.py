@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
+import functools
 import gc
 import itertools
 import linecache
@@ -31,8 +33,8 @@ _numbers = itertools.count()
 class Maker(Protocol):
     """How a toolchain makes something that can be called of a model, with what is under test or without."""
 
-    def lower(self, module: torch.nn.Module) -> Callable[..., Any]:
-        """What is called in the model's place. Lowering may wait for the first call."""
+    def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Callable[..., Any]:
+        """What is called in the model's place, for any sizes if ``dynamic``. Lowering may wait for the first call."""
 
     def save_and_load(self, lowered: Callable[..., Any]) -> Callable[..., Any]:
         """What comes back of something lowered when it was saved and loaded."""
@@ -53,7 +55,7 @@ class Shadow:
     def __init__(self, *, copies: bool) -> None:
         self._copies = copies
 
-    def lower(self, module: torch.nn.Module) -> Callable[..., Any]:
+    def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Callable[..., Any]:
         """The model itself, or a copy."""
         return copy.deepcopy(module) if self._copies else module
 
@@ -77,6 +79,7 @@ def play(trial: Trial, maker: Maker, *, leaks: bool = False) -> bytes:
 
     ``leaks`` also asks what is kept when all is dropped.
     """
+    _freeze()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         player = Player(trial, maker)
@@ -88,6 +91,13 @@ def play(trial: Trial, maker: Maker, *, leaks: bool = False) -> bytes:
             player.models.clear()
             maker.forget()
         return encode(rows)
+
+
+@functools.cache
+def _freeze() -> None:
+    """Let garbage be collected fast: what was there before the first trial is none."""
+    gc.collect()
+    gc.freeze()
 
 
 def play_wide(trial: Trial, *, copies: bool, noise: tuple[str, int] | None = None) -> bytes:
@@ -161,7 +171,7 @@ class Player:
         # the place is taken in any case: later steps count lowered models
         self.lowered.append(None)
         self._model_of.append(step.model)
-        self.lowered[-1] = self._maker.lower(self.models[step.model])
+        self.lowered[-1] = self._maker.lower(self.models[step.model], dynamic=step.detail == "dynamic")
 
     def _save_load(self, step: Step) -> None:
         self.lowered.append(None)
@@ -275,8 +285,6 @@ def build(program: Program, seed: int, *, wide: bool = False) -> torch.nn.Module
 
 
 def _reseeded(spec: Any, seed: int) -> Any:
-    import dataclasses
-
     return dataclasses.replace(spec, seed=spec.seed + 31 * seed) if seed else spec
 
 
@@ -358,6 +366,7 @@ _MODES: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = {
     "inference": torch.inference_mode,
     "autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
     "deterministic": _deterministic,
+    "default float64": lambda: _default_dtype(torch.float64),
 }
 
 

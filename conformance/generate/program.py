@@ -12,6 +12,7 @@ from typing import Any
 
 #: What a dtype that is written in a program becomes where the program is computed in 64 bits.
 _WIDE = {"float32": "float64", "float16": "float64", "bfloat16": "float64", "complex64": "complex128"}
+_FLOATING = ("float32", "float64", "float16", "bfloat16", "complex64")
 _DTYPE_NAME = re.compile(r"\btorch\.(float32|float16|bfloat16|complex64)\b")
 #: How a method of a tensor that names a dtype is written with more bits.
 _CAST = re.compile(r"\.(float|half|bfloat16)\(\)")
@@ -92,7 +93,7 @@ class Program:
         With ``wide`` every floating-point dtype that the text names is float64, and every complex one complex128.
         """
         state = [name for name, _ in (*self.parameters, *self.buffers)]
-        begin = [f"self.{name} = torch.nn.Parameter({name})" for name, _ in self.parameters]
+        begin = [f"self.{name} = torch.nn.Parameter({name}{_frozen(spec)})" for name, spec in self.parameters]
         begin += [f'self.register_buffer("{name}", {name})' for name, _ in self.buffers]
         begin += [f"self.{name} = {constructor}" for name, constructor in self.modules]
         signature = ", ".join(name if kind == "Tensor" else f"{name}: {kind}" for name, kind in self.arguments)
@@ -109,6 +110,10 @@ class Program:
             ]
         )
         return widened(text) if wide else text + "\n"
+
+
+def _frozen(spec: TensorSpec) -> str:
+    return "" if spec.grad and spec.dtype in _FLOATING else ", requires_grad=False"
 
 
 def _method(header: str, body: Sequence[str]) -> list[str]:
@@ -131,8 +136,8 @@ class Call:
     """The arguments of a call, and under what it is made.
 
     ``tied`` says that two arguments are one tensor, or overlap: ``(first, second, "same" | "overlap")``. ``mode`` is
-    "grad", "no_grad", "inference", "autocast" or "deterministic"; ``backward`` goes back from the result, ``train``
-    puts the model into training, ``thread`` makes the call in a fresh thread.
+    "grad", "no_grad", "inference", "autocast", "deterministic" or "default float64"; ``backward`` goes back from the
+    result, ``train`` puts the model into training, ``thread`` makes the call in a fresh thread.
     """
 
     arguments: tuple[Argument, ...]

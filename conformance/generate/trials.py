@@ -1,4 +1,4 @@
-"""Trials as hypothesis draws them: a program with its calls, and scenarios of several models."""
+"""Trials of one model as hypothesis draws them: a program with its calls."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ _VALUES = (
     "ordinary", "small", "halves", "positive", "negative", "zeros", "ones", "minus_zero", "repeated", "sorted", "large",
     "tiny", "inf", "minus_inf", "nan", "all_nan", "extremes",
 )  # fmt: skip
+#: A program has so many statements now and then.
+_MANY_STATEMENTS = 30
 _NOT_FINITE = ("inf", "minus_inf", "nan", "all_nan", "extremes", "minus_zero", "tiny")
 _LAYOUTS = ("contiguous", "transposed", "stepped", "offset", "expanded", "channels_last")
 #: The feature that a dtype of an argument needs.
@@ -27,7 +29,7 @@ _DTYPE_FEATURES = {
     "complex64": "complex_numbers", **dict.fromkeys(INTEGERS, "integers"),
 }  # fmt: skip
 #: Which families a theme draws from, beside all others.
-_FAMILIES = {
+FAMILIES = {
     **{theme: (theme,) for theme in THEMES_OF_PROGRAMS},
     "training": ("elementwise", "matrices", "reductions", "networks", "views"),
 }  # fmt: skip
@@ -50,28 +52,29 @@ def program_trials(scope: Scope) -> st.SearchStrategy[Trial]:
     return _program_trial(scope)
 
 
-def scenario_trials(scope: Scope) -> st.SearchStrategy[Trial]:
-    """Trials of several models, and of what happens between calls."""
-    return _scenario_trial(scope)
-
-
 @st.composite
 def _program_trial(draw: Any, scope: Scope) -> Trial:
     drawing = Draw(draw)
     program, arguments = draw_program(drawing, scope)
-    calls = _Calls(drawing, scope, program, arguments)
+    calls = Calls(drawing, scope, program, arguments)
     first = calls.first()
-    steps = [Step("model"), Step("lower"), Step("call", 0, call=first)]
+    dynamic = "dynamic" if scope.traits.keeps_gradients and drawing.chance(10) else ""
+    steps = [Step("model"), Step("lower", 0, dynamic), Step("call", 0, call=first)]
+    if drawing.chance(6):
+        steps += [Step("call", 0, call=each) for each in calls.sizes(first)]
     for _ in range(drawing.choice((1, 0, 2, 3))):
         action = drawing.of("call", "call", "refill")
         steps.append(Step(action, 0, call=calls.varied(first) if action == "call" else calls.again(first)))
+    if "random" in program.marks:
+        steps.append(Step("call", 0, call=first))
     if (program.parameters or program.buffers) and drawing.chance(4):
-        steps.append(Step("weights", 0, drawing.choice(_weight_changes(scope))))
+        steps.append(Step("weights", 0, drawing.choice(weight_changes(scope))))
         steps.append(Step("call", 0, call=first))
     return Trial((program,), tuple(steps))
 
 
-def _weight_changes(scope: Scope) -> tuple[str, ...]:
+def weight_changes(scope: Scope) -> tuple[str, ...]:
+    """How the weights of a model may change after it was lowered."""
     return ("in place", "loaded") if scope.traits.copies_weights else ("in place", "replaced", "loaded")
 
 
@@ -92,9 +95,9 @@ def draw_program(draw: Draw, scope: Scope, most: int = 7) -> tuple[Program, list
     """A program, and the arguments that it is drawn for."""
     builder = Builder(draw, scope.toolchain, scope.missing)
     arguments = _arguments(draw, scope, builder)
-    focus = _rules(_FAMILIES.get(scope.theme, ()), scope.toolchain, scope.missing)
+    focus = _rules(FAMILIES.get(scope.theme, ()), scope.toolchain, scope.missing)
     everything = _rules((), scope.toolchain, scope.missing)
-    wanted = 1 + min(draw.upto(most - 1), draw.upto(most - 1))
+    wanted = 1 + min(draw.upto(most - 1), draw.upto(most - 1)) if not draw.chance(40) else _MANY_STATEMENTS
     for _ in range(wanted * 3):
         if builder.length >= wanted:
             break
@@ -120,14 +123,13 @@ def _arguments(draw: Draw, scope: Scope, builder: Builder) -> list[Argument]:
     if "large" not in scope.missing and draw.chance(25):
         shape = (HUGE_SIZE,)
     arguments: list[Argument] = []
-    for index in range(draw.of(2, 1, 3)):
+    for index in range(draw.of(2, 1, 3) if not draw.chance(40) else 9):
         if index and not same:
             dtype = _dtype(draw, scope) if draw.chance(4) else dtype
             if shape != (HUGE_SIZE,) and not draw.chance(3):
                 shape = _shape(draw, scope, sizes)
-        spec = TensorSpec(dtype, shape, _layout(draw, scope, shape), _values(draw, scope), draw.seed(), scope.training)
-        if scope.training and dtype not in FLOATS:
-            spec = dataclasses.replace(spec, grad=False)
+        grad = scope.training and dtype in FLOATS and not draw.chance(5)
+        spec = TensorSpec(dtype, shape, _layout(draw, scope, shape), _values(draw, scope), draw.seed(), grad)
         arguments.append(spec)
         builder.argument(spec)
     if "scalars" not in scope.missing and draw.chance(6):
@@ -194,10 +196,13 @@ def _result(draw: Draw, scope: Scope, builder: Builder) -> str:
         chosen.append(draw.choice([last, "x0"]) if scope.traits.keeps_aliases else last)
     if len(chosen) == 1:
         return last if "single_tuple" in scope.missing or not draw.chance(4) else f"({last},)"
-    return f"({', '.join(chosen)})"
+    listed = ", ".join(chosen)
+    if scope.traits.keeps_aliases and draw.chance(6):
+        return draw.of(f"[{listed}]", "{" + ", ".join(f'"{i}": {name}' for i, name in enumerate(chosen)) + "}")
+    return f"({listed})"
 
 
-class _Calls:
+class Calls:
     """The calls of one program."""
 
     def __init__(self, draw: Draw, scope: Scope, program: Program, arguments: Sequence[Argument]) -> None:
@@ -222,11 +227,24 @@ class _Calls:
         call = dataclasses.replace(first, arguments=arguments, tied=None)
         return self._under(call) if self._draw.chance(2) else call
 
+    def sizes(self, first: Call) -> list[Call]:
+        """Calls with one size after another in place of one that the first has, wherever it has it."""
+        known = sorted({size for spec in first.tensors for size in spec.shape})
+        if not known or "broadcasting" in self._scope.missing:
+            return []
+        old = self._draw.choice(known)
+        sizes = [self._draw.size() for _ in range(3)]
+        return [
+            dataclasses.replace(first, arguments=_resized(first.arguments, old, size), tied=None)
+            for size in sizes
+            if size or "empty" not in self._scope.missing
+        ]
+
     def _under(self, call: Call) -> Call:
         draw, traits = self._draw, self._scope.traits
         modes = ["grad", "no_grad", "inference"]
         if traits.keeps_gradients and draw.chance(10):
-            modes = ["autocast", "deterministic"]
+            modes = ["autocast", "deterministic", "default float64"]
         mode = draw.choice(modes)
         backward = self._scope.training and traits.keeps_gradients and mode not in ("no_grad", "inference")
         tensors = [place for place, each in enumerate(call.arguments) if isinstance(each, TensorSpec)]
@@ -272,12 +290,7 @@ class _Calls:
             old, new = draw.choice(known), draw.size()
             if new == 0 and "empty" in scope.missing:
                 return arguments
-            for place in tensors:
-                spec = arguments[place]
-                assert isinstance(spec, TensorSpec)
-                shape = tuple(new if size == old else size for size in spec.shape)
-                changed[place] = dataclasses.replace(spec, shape=shape)
-            return tuple(changed)
+            return _resized(arguments, old, new)
         if what == "scalar":
             for place, each in enumerate(arguments):
                 if isinstance(each, Scalar):
@@ -298,103 +311,11 @@ class _Calls:
         return tuple(changed)
 
 
-# Scenarios.
-
-_ACTIONS = {
-    "calls": ("call", "call", "again", "refill", "call", "fail"),
-    "models": ("call", "lower", "call", "drop", "call", "again"),
-    "state": ("weights", "call", "save_load", "call", "call", "reset"),
-    "failures": ("fail", "call", "damaged", "call", "drop", "again"),
-}
-
-
-@st.composite
-def _scenario_trial(draw: Any, scope: Scope) -> Trial:
-    drawing = Draw(draw)
-    inner = dataclasses.replace(scope, theme=drawing.choice(tuple(_FAMILIES)[:-1]))
-    drawn = [draw_program(drawing, inner, most=4) for _ in range(drawing.of(1, 2, 2, 3))]
-    trial = _Scenario(drawing, inner, drawn)
-    trial.begin()
-    for _ in range(drawing.choice((3, 2, 5, 8))):
-        trial.act(drawing.choice(_ACTIONS[scope.theme]))
-    return Trial(tuple(program for program, _ in drawn), tuple(trial.steps))
-
-
-class _Scenario:
-    """The steps of a scenario while it is drawn, and what there is after them."""
-
-    def __init__(self, draw: Draw, scope: Scope, drawn: Sequence[tuple[Program, list[Argument]]]) -> None:
-        self._draw = draw
-        self._scope = scope
-        self._drawn = drawn
-        self._calls = [_Calls(draw, scope, program, arguments) for program, arguments in drawn]
-        self.steps: list[Step] = []
-        #: Of each model its program; of each lowered one its program and model, and what it was called with last.
-        self._models: list[int] = []
-        self._lowered: list[int] = []
-        self._model_of: list[int] = []
-        self._last: dict[int, Call] = {}
-        self._gone: set[int] = set()
-
-    def begin(self) -> None:
-        """A model of each program, lowered; and now and then a twin of the first with other weights."""
-        for program in range(len(self._drawn)):
-            self._model(program, 0)
-        if self._draw.chance(2):
-            self._model(0, 1 + self._draw.upto(3))
-        for number in range(len(self._models)):
-            self._lower(number)
-        for number in range(len(self._lowered)):
-            self._call(number)
-
-    def _model(self, program: int, seed: int) -> None:
-        self.steps.append(Step("model", program, seed=seed))
-        self._models.append(program)
-
-    def _lower(self, model: int) -> None:
-        self.steps.append(Step("lower", model))
-        self._lowered.append(self._models[model])
-        self._model_of.append(model)
-
-    def _call(self, lowered: int) -> None:
-        calls = self._calls[self._lowered[lowered]]
-        last = self._last.get(lowered)
-        call = calls.first() if last is None else calls.varied(last)
-        self._last.setdefault(lowered, call)
-        self.steps.append(Step("call", lowered, call=call))
-
-    def act(self, action: str) -> None:
-        """Append a step of that kind, or nothing where it makes no sense."""
-        alive = [number for number in range(len(self._lowered)) if number not in self._gone]
-        if not alive:
-            return
-        chosen = self._draw.choice(alive)
-        traits = self._scope.traits
-        match action:
-            case "call":
-                self._call(chosen)
-            case "again" if chosen in self._last:
-                self.steps.append(Step("call", chosen, call=self._last[chosen]))
-            case "refill" if chosen in self._last:
-                again = self._calls[self._lowered[chosen]].again(self._last[chosen])
-                self.steps.append(Step("refill", chosen, call=again))
-            case "fail" if chosen in self._last:
-                how = self._draw.of("a string", "too few", "None")
-                self.steps.append(Step("fail", chosen, how, call=self._last[chosen]))
-            case "lower":
-                self._lower(self._model_of[chosen])
-            case "weights":
-                self.steps.append(
-                    Step("weights", self._model_of[chosen], self._draw.choice(_weight_changes(self._scope)))
-                )
-            case "drop" if len(alive) > 1:
-                self.steps.append(Step("drop", chosen))
-                self._gone.add(chosen)
-            case "reset":
-                self.steps.append(Step("reset"))
-            case "save_load" if traits.saves:
-                self.steps.append(Step(action, chosen))
-                self._lowered.append(self._lowered[chosen])
-                self._model_of.append(self._model_of[chosen])
-            case "damaged" if traits.saves:
-                self.steps.append(Step("damaged", chosen))
+def _resized(arguments: Sequence[Argument], old: int, new: int) -> tuple[Argument, ...]:
+    """Arguments with one size in place of another, wherever that is."""
+    return tuple(
+        dataclasses.replace(each, shape=tuple(new if size == old else size for size in each.shape))
+        if isinstance(each, TensorSpec)
+        else each
+        for each in arguments
+    )

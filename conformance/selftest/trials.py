@@ -202,7 +202,7 @@ _runs: dict[str, RunContext] = {}
 
 
 def _start(seed: int) -> None:
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     ignore_missing_numpy()
     pool = ZygotePool(LIMITS)
     native = NativePool(pool)
@@ -212,7 +212,7 @@ def _start(seed: int) -> None:
         _runs[target] = RunContext(pool, seed, {}, targets=pool_of_targets, native=native, generated=budget)
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """A self-test that is killed leaves no worker behind that waits for tasks; the zygotes end with the worker."""
     parent = multiprocessing.parent_process()
     if parent is not None:
@@ -245,7 +245,7 @@ def _try_clause(
     case = ""
     cells = sorted(cells_of(clause, description), key=lambda cell: cell.case not in revealing)
     reruns = 1 if Verdict.FLAKY.value in saboteur.verdicts else 0
-    for result in _results(_runs[saboteur.target], clause, cells, reruns):
+    for result in results(_runs[saboteur.target], clause, cells, reruns):
         outcome = result.outcome
         caught = outcome.verdict.value in saboteur.verdicts and outcome.phase in saboteur.phases
         if caught or outcome.verdict is not Verdict.PASS or last is None:
@@ -270,14 +270,15 @@ def _try_control(description: Description, cells: list[Cell]) -> list[Found | Co
     run.descriptions[description.source.name] = description
     failing: list[Found | ControlFailure] = []
     for cell in cells:
-        for result in _results(run, cell.clause, [cell]):
+        for result in results(run, cell.clause, [cell]):
             if result.outcome.verdict.fails:
                 name, outcome = description.source.name, result.outcome
                 failing.append(ControlFailure(name, cell.id, outcome.verdict.value, without_paths(outcome.message)))
     return failing
 
 
-def _results(run: RunContext, clause: Clause, cells: Iterable[Cell], reruns: int = 0) -> Iterator[Result]:
+def results(run: RunContext, clause: Clause, cells: Iterable[Cell], reruns: int = 0) -> Iterator[Result]:
+    """What cells of a clause come to."""
     function, names = suite_function(clause)
 
     def arguments(context: CellContext) -> dict[str, Any]:

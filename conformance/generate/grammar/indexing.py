@@ -10,7 +10,9 @@ def _indices(b: Builder, bound: str) -> str:
     """Indices below a bound that is above 0, made of whole numbers that are there, or written down."""
     found = [value for value in b.values if value.integral and value.rank == 1]
     if found and b.draw.chance(2):
-        return f"{b.draw.choice(found)}.long() % {bound}"
+        index = b.draw.choice(found)
+        # now and then as they are: what is out of range must be refused when it comes
+        return f"{index}.long()" if b.draw.chance(8) else f"{index}.long() % {bound}"
     return f"torch.tensor({b.draw.of([0], [1, 0], [0, 0, 1], [2, 1])}) % {bound}"
 
 

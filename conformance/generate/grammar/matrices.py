@@ -12,7 +12,7 @@ def _parameter(b: Builder, like: Value, shape: tuple[int, ...]) -> Value:
     dtype = str(like.dtype).removeprefix("torch.")
     from conformance.generate.program import TensorSpec
 
-    return b.parameter(TensorSpec(dtype, shape, layout, "ordinary", b.draw.seed()))
+    return b.parameter(TensorSpec(dtype, shape, layout, "ordinary", b.draw.seed(), not b.draw.chance(6)))
 
 
 @rule("matrices", "matmul", weight=3)

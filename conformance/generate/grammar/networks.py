@@ -29,8 +29,8 @@ def convolution(b: Builder) -> None:
     out = groups * b.draw.of(1, 2, 3)
     kernel = b.draw.of(1, 3, 2)
     shape = (out, one.shape[1] // groups, *([kernel] * (rank - 2)))
-    weight = b.parameter(TensorSpec(_dtype(one), shape, "contiguous", "ordinary", b.draw.seed()))
-    bias = b.parameter(TensorSpec(_dtype(one), (out,), "contiguous", "ordinary", b.draw.seed()))
+    weight = b.parameter(TensorSpec(_dtype(one), shape, "contiguous", "ordinary", b.draw.seed(), not b.draw.chance(6)))
+    bias = b.parameter(TensorSpec(_dtype(one), (out,), "contiguous", "ordinary", b.draw.seed(), not b.draw.chance(6)))
     extra = f"stride={b.draw.of(1, 2)}, padding={b.draw.of(1, 0, 2)}, dilation={b.draw.of(1, 1, 2)}, groups={groups}"
     b.make(f"conv{rank - 2}d", f"F.conv{rank - 2}d({one}, {weight}, {bias if b.draw.chance(2) else None}, {extra})")
 
@@ -39,7 +39,7 @@ def convolution(b: Builder) -> None:
 def transposed_convolution(b: Builder) -> None:
     one = _image(b)
     shape = (one.shape[1], b.draw.of(1, 2), 2, 2)
-    weight = b.parameter(TensorSpec(_dtype(one), shape, "contiguous", "ordinary", b.draw.seed()))
+    weight = b.parameter(TensorSpec(_dtype(one), shape, "contiguous", "ordinary", b.draw.seed(), not b.draw.chance(6)))
     b.make("conv_transpose2d", f"F.conv_transpose2d({one}, {weight}, stride={b.draw.of(1, 2)})")
 
 
@@ -67,7 +67,9 @@ def batch_norm(b: Builder) -> None:
 def layer_norm(b: Builder) -> None:
     one = b.float_value(least=1)
     width = one.shape[-1]
-    weight = b.parameter(TensorSpec(_dtype(one), (width,), "contiguous", "ordinary", b.draw.seed()))
+    weight = b.parameter(
+        TensorSpec(_dtype(one), (width,), "contiguous", "ordinary", b.draw.seed(), not b.draw.chance(6))
+    )
     b.make("layer_norm", f"F.layer_norm({one}, ({width},), {b.draw.of('None', str(weight))})")
 
 
@@ -94,7 +96,11 @@ def pad(b: Builder) -> None:
 def embedding(b: Builder) -> None:
     index = b.pick(lambda value: value.integral)
     dtype = b.draw.of("float32", "float64") if "float64" not in b.missing else "float32"
-    table = b.parameter(TensorSpec(dtype, (b.draw.of(4, 7), b.draw.of(3, 2)), "contiguous", "ordinary", b.draw.seed()))
+    table = b.parameter(
+        TensorSpec(
+            dtype, (b.draw.of(4, 7), b.draw.of(3, 2)), "contiguous", "ordinary", b.draw.seed(), not b.draw.chance(6)
+        )
+    )
     b.make("embedding", f"F.embedding({index}.long() % {table}.shape[0], {table})")
 
 

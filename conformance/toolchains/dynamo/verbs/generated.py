@@ -23,8 +23,10 @@ class _Maker:
         self._name = session.backend_name
         self._mode, self._options = (backend.mode, dict(backend.options) or None) if backend else (None, None)
 
-    def lower(self, module: torch.nn.Module) -> Callable[..., Any]:
-        compiled: Callable[..., Any] = torch.compile(module, backend=self._name, mode=self._mode, options=self._options)
+    def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Callable[..., Any]:
+        compiled: Callable[..., Any] = torch.compile(
+            module, backend=self._name, mode=self._mode, options=self._options, dynamic=dynamic or None
+        )
         return compiled
 
     def save_and_load(self, lowered: Callable[..., Any]) -> Callable[..., Any]:
