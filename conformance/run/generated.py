@@ -12,8 +12,9 @@ from conformance.generate import TRAINING
 from conformance.generate.budget import Share
 from conformance.generate.engine import Search
 from conformance.generate.program import Trial
+from conformance.generate.scenarios import scenario_trials
 from conformance.generate.tally import Finding, Tally
-from conformance.generate.trials import Scope, program_trials, scenario_trials
+from conformance.generate.trials import Scope, program_trials
 from conformance.run.cell_context import CellContext
 from conformance.toolchains import toolchain_named
 
@@ -52,6 +53,7 @@ def _search(context: CellContext, strategy: st.SearchStrategy[Trial], share: Sha
         share,
         tally,
         kept=context.kept,
+        told=lambda text: context.tell(f"{cell.clause.id}[{cell.theme}]: {text}"),
         leaks=leaks,
         first_only=context.first_finding_only,
     )
@@ -59,6 +61,7 @@ def _search(context: CellContext, strategy: st.SearchStrategy[Trial], share: Sha
         search.run()
     finally:
         context.record.generated = tally.as_row()
+        context.interrupted = search.interrupted
     if tally.findings:
         _raise(context, tally)
     if not tally.tried:
