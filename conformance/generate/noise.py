@@ -17,10 +17,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 _UNITS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 #: Operators that compute nothing: they choose, copy, or change a sign.
 _MOVES = frozenset(
-    "abs amax amin cat clamp clamp_max clamp_min clone constant_pad_nd copy cummax cummin diag_embed embedding fill flip "
-    "gather index index_copy index_put index_select lift_fresh masked_fill masked_select max maximum median min minimum "
-    "neg relu repeat roll scatter sort stack take take_along_dim _to_copy topk tril triu where zeros_like".split()
-)
+    (
+        "abs", "amax", "amin", "cat", "clamp", "clamp_max", "clamp_min", "clone", "constant_pad_nd", "copy", "cummax",
+        "cummin", "diag_embed", "embedding", "fill", "flip", "gather", "index", "index_copy", "index_put",
+        "index_select", "lift_fresh", "masked_fill", "masked_select", "max", "maximum", "median", "min", "minimum",
+        "neg", "relu", "repeat", "roll", "scatter", "sort", "stack", "take", "take_along_dim", "_to_copy", "topk",
+        "tril", "triu", "where", "zeros_like",
+    )
+)  # fmt: skip
 
 
 class Noise(TorchDispatchMode):
@@ -55,7 +59,7 @@ class Noise(TorchDispatchMode):
         tensor.mul_(torch.where(inexact, 1 + signs * self._unit, 1.0))
 
     def _is_inexact(self, tensor: torch.Tensor, *, moved: bool) -> torch.Tensor:
-        """Which elements rounding may have made. What is ``moved`` about is as it was if the dtype holds it; a result of
-        arithmetic is surely exact only if it has few digits: a constant such as 0.1 is rounded before it is used."""
+        """Which elements rounding may have made. What is ``moved`` about is as it was if the dtype holds it; a result
+        of arithmetic is surely exact only if it has few digits: a constant such as 0.1 is rounded before its use."""
         held = self._dtype if moved and self._dtype != torch.float64 else torch.float32 if moved else torch.float16
         return (tensor.to(held).to(torch.float64) != tensor) & tensor.isfinite()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from conformance.api.saboteur import Saboteur
 from torch_conformance_saboteurs import (
     dynamo_availability,
+    dynamo_generated,
     dynamo_guards,
     dynamo_inference,
     dynamo_life_cycle,
@@ -21,6 +22,7 @@ from torch_conformance_saboteurs import (
     sabotage_damage,
     sabotage_debug,
     sabotage_flaky,
+    sabotage_generated,
     sabotage_inference,
     sabotage_layers,
     sabotage_life_cycle,
@@ -56,6 +58,7 @@ SABOTEURS: tuple[Saboteur, ...] = (
     *sabotage_native.SABOTEURS,
     *sabotage_flaky.SABOTEURS,
     *sabotage_trial.SABOTEURS,
+    *sabotage_generated.SABOTEURS,
     *dynamo_results.SABOTEURS,
     *dynamo_life_cycle.SABOTEURS,
     *dynamo_guards.SABOTEURS,
@@ -67,4 +70,5 @@ SABOTEURS: tuple[Saboteur, ...] = (
     *dynamo_availability.SABOTEURS,
     *dynamo_save_load.SABOTEURS,
     *dynamo_operators.SABOTEURS,
+    *dynamo_generated.SABOTEURS,
 )
