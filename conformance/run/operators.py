@@ -42,7 +42,7 @@ def try_operators(context: CellContext) -> None:
     try:
         operators = context.operators.themes()[cell.theme]
     except SubjectError as error:
-        needed = "pip install 'torch-conformance[operators]' brings what they need"
+        needed = "pip install expecttest numpy brings what they need"
         raise NotExercised(f"the samples of PyTorch's own tests cannot be imported: {error.text}. {needed}") from error
     share = context.budget.for_programs(context.cells_that_share)
     found = _Found(zlib.crc32(f"{context.seed} {cell.clause.id} {cell.theme}".encode()))
