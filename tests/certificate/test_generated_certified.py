@@ -69,6 +69,13 @@ def test_a_run_that_generates_too_little_gets_none(office: Office, budget: str, 
     assert [line for line in said.splitlines() if line.startswith("  - ")] == [f"  - {reason}"]
 
 
+def test_a_cell_that_was_turned_off_has_no_other_verdict(office: Office) -> None:
+    report = made_report(budget="0", verdicts={VIEWS: "PASS"})
+    code, said, _ = office.certify(report)
+    assert code == 1
+    assert f"cells {VIEWS} have a verdict that what the backend declares rules out" in said
+
+
 def without_what_was_tried(report: dict[str, Any]) -> None:
     for row in report["cells"]:
         if row["id"] == VIEWS:
