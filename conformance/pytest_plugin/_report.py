@@ -21,6 +21,7 @@ from conformance.generate.budget import Budget
 from conformance.pytest_plugin import EXIT_HARNESS_ERROR, EXIT_INCOMPLETE
 from conformance.pytest_plugin._expectations import conclude
 from conformance.pytest_plugin._run import CELL
+from conformance.pytest_plugin._telling import show
 from conformance.report import ReportError, ReportFolder, ReproducerFolder, RunFacts, build_report, printable
 from conformance.report._escape import legible
 from conformance.report.formats.terminal import summary_text
@@ -149,6 +150,8 @@ class Reporter:
             if report.failed:
                 self._broken(report)
             return
+        for text in attached.pop("told", ()):
+            show(self._config, text)
         self._keep_reproducer(attached)
         self._keep(attached["backend"], attached["row"])
 

@@ -53,6 +53,7 @@ def _search(context: CellContext, strategy: st.SearchStrategy[Trial], share: Sha
         share,
         tally,
         kept=context.kept,
+        told=lambda text: context.tell(f"{cell.clause.id}[{cell.theme}]: {text}"),
         leaks=leaks,
         first_only=context.first_finding_only,
     )
@@ -60,6 +61,7 @@ def _search(context: CellContext, strategy: st.SearchStrategy[Trial], share: Sha
         search.run()
     finally:
         context.record.generated = tally.as_row()
+        context.interrupted = search.interrupted
     if tally.findings:
         _raise(context, tally)
     if not tally.tried:
