@@ -17,6 +17,9 @@ from conformance.report import ReportError, assemble, read_report
 from conformance.report.formats.html import html
 from conformance.report.formats.markdown import markdown
 from conformance.report.formats.terminal import summary_text
+from conformance.report.parts import read_part
+from conformance.report.row_model import CellRow
+from conformance.report.view import is_about_an_operator
 from conformance.run.plan import TURNED_OFF
 
 #: What the harness draws along.
@@ -264,3 +267,10 @@ def test_many_causes_are_counted_and_not_shown() -> None:
     assert len(told.splitlines()) < 60
     assert "... and 10 more causes: report.json has them all." in markdown(report)
     assert all(f"<code>op{number} " in html(report) for number in range(40))
+
+
+def test_generated_cells_of_operators_are_no_rows_of_the_operator_table() -> None:
+    """They stand in the grid, and a comparison tells where they are gone."""
+    row = cell("pointwise", suite="operators", generated=generated()) | {"clause": "operators.correct"}
+    table = cell("add", suite="operators") | {"clause": "operators.table", "id": "operators.table[add]"}
+    assert [is_about_an_operator(read_part(CellRow, each)) for each in (row, table)] == [False, True]
