@@ -17,6 +17,9 @@ from conformance.report import ReportError, assemble, read_report
 from conformance.report.formats.html import html
 from conformance.report.formats.markdown import markdown
 from conformance.report.formats.terminal import summary_text
+from conformance.report.parts import read_part
+from conformance.report.row_model import CellRow
+from conformance.report.view import is_about_an_operator
 from conformance.run.plan import TURNED_OFF
 
 #: What the harness draws along.
@@ -26,9 +29,9 @@ DRAWN = {
     "layout": ["contiguous", "transposed", "stepped"],
 }
 OTHER = {
-    "values": ["layout=transposed", "dtype=float32", "shape=round"],
-    "counts": [2, 5, 1],
-    "pairs": [[], [2], [0, 1]],
+    "values": ["layout=transposed", "dtype=float32", "shape=round", "layout=slanted"],
+    "counts": [2, 5, 1, 3],
+    "pairs": [[], [2], [0, 1], [0, 3, 1]],
 }
 
 
@@ -72,7 +75,9 @@ def test_rows_are_added_up(report: dict[str, Any]) -> None:
     assert count_of(report, "layout=transposed") == 3
     assert count_of(report, "dtype=float32", "layout=transposed") == 3, "whichever of the two is the first in a row"
     assert count_of(report, "dtype=int64", "layout=transposed") == 0
-    assert count_of(report, "shape=round", "dtype=float32") == 1, "what is drawn along no known axis is shown too"
+    assert summary["others"] == {"shape": {"round": 1}}, "what is drawn along no known axis is counted, without pairs"
+    assert "shape=round" not in summary["values"]
+    assert count_of(report, "layout=slanted", "dtype=float32") == 3, "another value of a known one is a value"
     assert count_of(report, "size=empty") == 0, "and what was never met"
     assert [(each["cause"], each["count"], len(each["cells"])) for each in summary["findings"]] == [
         (FINDING["cause"], 4, 2),
@@ -222,7 +227,7 @@ def test_a_terminal_has_a_few_lines(report: dict[str, Any]) -> None:
     assert len(told.splitlines()) <= 13
     assert "Generated: 20 tried in 2 cells (seed 0, budget 30s), 2 causes found." in told
     assert "6 discarded, which judge nobody: invalid 3, unstable 3; 2 refused" in told
-    assert "4 of 12 values of 4 axes met the backend; 3 of 66 pairs" in told
+    assert "4 of 12 values of 3 axes met the backend, and 1 of shape; 3 of 66 pairs" in told
     assert "never met: dtype float64; size empty, one, odd, 2 more; layout" in told
     assert "FAIL addmm / layout=transposed / values (4 times)" in told
     assert "\n  report.html has the program of each\n" in told
@@ -235,7 +240,7 @@ def test_a_terminal_has_a_few_lines(report: dict[str, Any]) -> None:
 def test_markdown_has_the_tables(report: dict[str, Any]) -> None:
     text = markdown(report)
     assert re.search(r"\| toy\.works +\| +2 \| +20 \| +6 \| +2 \| +2 \|", text)
-    assert re.search(r"\| layout +\| 1 of 3 +\| contiguous, stepped ", text)
+    assert re.search(r"\| layout +\| 2 of 4 +\| contiguous, stepped ", text)
     assert re.search(r"\| FAIL +\| addmm / layout=transposed / values +\| 4 ", text)
 
 
@@ -248,6 +253,7 @@ def test_the_page_shows_what_was_found_and_what_was_never_met(report: dict[str, 
     assert "<dt>budget of generated cells</dt><dd>30s</dd>" in page
     values = report["generated"]["values"]
     assert page.count('<td class="heat-0">0</td>') == len(values) * (len(values) - 1) // 2 - 3
+    assert "<summary>shape: 1 met</summary>\n<p><code>round</code> 1</p>" in page
     assert page.count('<td class="heat-1">1</td>') == 3
     found = FINDING | {"source": "</pre><script>x</script>", "inputs": []}
     assert "<script>x" not in html(report_of(failing("views", found)))
@@ -261,3 +267,10 @@ def test_many_causes_are_counted_and_not_shown() -> None:
     assert len(told.splitlines()) < 60
     assert "... and 10 more causes: report.json has them all." in markdown(report)
     assert all(f"<code>op{number} " in html(report) for number in range(40))
+
+
+def test_generated_cells_of_operators_are_no_rows_of_the_operator_table() -> None:
+    """They stand in the grid, and a comparison tells where they are gone."""
+    row = cell("pointwise", suite="operators", generated=generated()) | {"clause": "operators.correct"}
+    table = cell("add", suite="operators") | {"clause": "operators.table", "id": "operators.table[add]"}
+    assert [is_about_an_operator(read_part(CellRow, each)) for each in (row, table)] == [False, True]
