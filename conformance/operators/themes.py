@@ -36,7 +36,8 @@ _NAMES = {
     "matrix_exp matmul mm dist outer ormqr pinverse qr __rmatmul__ triangular_solve einsum pca_lowrank renorm stft "
     "istft trace kron inner tensordot logdet norm block_diag",
     "reductions": "aminmax cumsum cumprod cummax cummin logcumsumexp diff equal allclose kthvalue median nanmedian "
-    "mode quantile nanquantile topk sort argsort msort logsumexp trapz trapezoid cumulative_trapezoid bincount gradient",
+    "mode quantile nanquantile topk sort argsort msort logsumexp trapz trapezoid cumulative_trapezoid bincount "
+    "gradient",
     "indexing": "gather put take take_along_dim __getitem__ bucketize searchsorted nonzero nonzero_static argwhere "
     "isin repeat_interleave unravel_index select_scatter slice_scatter diagonal_scatter as_strided_scatter tril triu "
     "tril_indices triu_indices multinomial",

@@ -103,7 +103,10 @@ def summary_of(cells: Sequence[CellRow], axes: Mapping[str, Sequence[str]]) -> G
         return UNSET
     tables = [row for _, row in rows]
     drawn = [f"{axis}={value}" for axis, each in axes.items() for value in each]
-    others = sorted({value for table in tables for value in table.values} - set(drawn))
+    # Operators are too many for a table of pairs: which were tried says the row of each cell.
+    others = sorted(
+        {value for table in tables for value in table.values if not value.startswith("operator=")} - set(drawn)
+    )
     values, counts, pairs = _added_up(tables, (*dict.fromkeys(drawn), *others))
     clauses: dict[str, list[Generated]] = {}
     for cell, row in rows:
@@ -160,17 +163,20 @@ def _sum(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def _added_up(tables: Iterable[AxisTable], values: Sequence[str]) -> tuple[list[str], list[int], list[list[int]]]:
-    """One table of those, with these values."""
+    """One table of those, with these values and no others."""
     place = {value: index for index, value in enumerate(values)}
     counts = [0] * len(values)
     pairs = [[0] * index for index in range(len(values))]
     for table in tables:
         for index, (value, count) in enumerate(zip(table.values, table.counts, strict=True)):
+            if value not in place:
+                continue
             mine = place[value]
             counts[mine] += count
             for other, both in zip(table.values, table.pairs[index], strict=False):
-                theirs = place[other]
-                pairs[max(mine, theirs)][min(mine, theirs)] += both
+                if other in place:
+                    theirs = place[other]
+                    pairs[max(mine, theirs)][min(mine, theirs)] += both
     return list(values), counts, pairs
 
 
