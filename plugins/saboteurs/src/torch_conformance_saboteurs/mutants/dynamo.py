@@ -15,9 +15,9 @@ from torch_conformance_saboteurs.mutants.history import Lowered
 
 
 class _DynamoMutant(Mutant):
-    """A mutant that knows the sizes of a graph's results."""
+    """A mutant that knows the sizes of a graph's results before there are any."""
 
-    def zeros(self, lowered: Lowered, inputs: Sequence[Tensor]) -> Any:
+    def zeros(self, lowered: Lowered) -> Any:
         results = getattr(lowered, "results", ())
         return tuple(
             torch.zeros([int(size) for size in each.shape], dtype=each.dtype) if isinstance(each, Tensor) else each

@@ -162,6 +162,14 @@ WITH_NUMBERS = (
 )
 _FLOAT_VALUES = ("negative zero", "infinite", "NaN", "denormal", "halves")
 _SHARING = ("view", "in-place")
+_MOVING = ("view", "joining", "indexing", "scatter", "copying", "selection", "activation")
+#: Families whose results can have what an effect speaks of.
+_PASSING = {
+    "NaN to zero": (*_MOVING, "unary", "binary", "reduction", "cumulative", "matmul", "convolution", "norm", "softmax"),
+    "infinity to largest": (*_MOVING, "unary", "binary", "reduction", "cumulative", "matmul"),
+    "negative zero lost": (*_MOVING, "unary"),
+    "denormals flushed": (*_MOVING, "unary"),
+}
 
 
 def draw(random: Random, toolchain: str) -> Spec:
@@ -223,7 +231,13 @@ def makes_sense(spec: Spec) -> bool:
         return False
     if place == "backward" and not any(each.differentiable for each in operators_of(when)):
         return False
-    return _tensor_makes_sense(when) and _effect_makes_sense(effect, place, when) and _place_makes_sense(place, when)
+    if place == "lowering" and toolchain == "torchscript" and {"dtype", "rank", "operands"} & set(when):
+        return False  # a model is lowered without inputs
+    return (
+        _tensor_makes_sense(when)
+        and _effect_makes_sense(effect, place, when, toolchain)
+        and _place_makes_sense(place, when)
+    )
 
 
 def _tensor_makes_sense(when: dict[str, str]) -> bool:
@@ -248,9 +262,11 @@ def _tensor_makes_sense(when: dict[str, str]) -> bool:
     return not (layout == "expanded" and values in ("sorted", "one"))
 
 
-def _effect_makes_sense(effect: str, place: str, when: dict[str, str]) -> bool:
+def _effect_makes_sense(effect: str, place: str, when: dict[str, str], toolchain: str) -> bool:
     operators = operators_of(when) if "operator" in when else []
     if effect in _NEEDS_VALUE and when.get("values") not in _NEEDS_VALUE[effect]:
+        return False
+    if operators and not any(each.family in _PASSING.get(effect, FAMILIES) for each in operators):
         return False
     if effect == "last of ties" and not any(each.name in _TIES for each in operators):
         return False
@@ -268,6 +284,8 @@ def _effect_makes_sense(effect: str, place: str, when: dict[str, str]) -> bool:
         return False
     if effect == "stale weights":
         return "weights" in when and when.get("outputs") is None
+    if effect == "grad mode left" and toolchain == "torchscript" and place in ("operator", "call"):
+        return False  # what calls it puts that right
     if effect == "zeros returned" and when.get("values") == "all zero":
         return False
     if effect == "requires_grad lost":

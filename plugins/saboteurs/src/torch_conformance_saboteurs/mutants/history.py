@@ -31,6 +31,7 @@ class Lowered:
         self.first_weights: list[Tensor] = []
         #: Of the call before: address and version of each input.
         self.inputs: list[tuple[int, int]] = []
+        self.last_result: Any = None
         #: Results by what distinguishes them.
         self.formers: dict[Any, Tensor] = {}
         self.number = process.count + 1

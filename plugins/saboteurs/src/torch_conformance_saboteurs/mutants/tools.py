@@ -40,7 +40,7 @@ def filled(x: Tensor, values: str) -> Tensor:
     elif values == "denormal":
         flat[0] = torch.finfo(x.dtype).tiny / 4
     elif values == "large":
-        flat[0] = 2**25
+        flat[0] = 2**25 if x.is_floating_point() else 2**25 + 1  # which float32 cannot hold
     elif values == "sorted":
         flat = torch.arange(flat.numel(), dtype=x.dtype)
     elif values == "negative":

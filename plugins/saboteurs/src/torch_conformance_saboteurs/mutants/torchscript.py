@@ -28,14 +28,7 @@ class _MutantHandle(Handle):
 
 @functools.cache
 def _mutant() -> Mutant:
-    return _TorchScriptMutant(spec_of_environment())
-
-
-class _TorchScriptMutant(Mutant):
-    """A mutant that returns zeros like a former result."""
-
-    def zeros(self, lowered: Lowered, inputs: Any) -> Any:
-        return getattr(lowered, "zeros", None)
+    return Mutant(spec_of_environment())
 
 
 #: What was packed in this process, and how often it was made ready to run.

@@ -147,6 +147,8 @@ def _inputs(spec: Spec, operator: Operator, others: dict[str, str], names: list[
         '    if variant == "another shape":',
         "        x = other_shape(x)",
     ]
+    if spec["effect"] == "rounded" and dtype == "int64":
+        when = {"values": "large", **when}
     if "values" in when:
         lines += ["    if not variant:", f"        x = filled(x, {when['values']!r})"]
     if "layout" in when:
