@@ -80,7 +80,7 @@ def _others(graphs: dict[str, str]) -> list[tuple[str, Any]]:
 
     make: Any = aot_autograd
     behind = make(fw_compiler=decomposed, decompositions=core_aten_decompositions())
-    return [("Dynamo", captured), ("AOT Autograd", behind), ("eager", "eager"), ("aot_eager", "aot_eager")]
+    return [("Dynamo", captured), ("AOT Autograd", behind), ("aot_eager", "aot_eager")]
 
 
 def _text_of(graph: torch.fx.GraphModule) -> str:
