@@ -160,7 +160,7 @@ def test_pytorch_is_unchanged(host: DynamoDevice, bare: DynamoDevice, case: Prep
     assert_pytorch_unchanged(host, bare, f"after lowering and running {case.name}")
 
 
-@clause("modes.others-unchanged", level=Level.CORE, cases=("parameters",))
+@clause("modes.others-unchanged", level=Level.CORE, cases=("chain",))
 def test_others_are_unchanged(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
     """After the backend was loaded and used, other backends are given the same graphs as in a process without it, and
     PyTorch's own compute the same bits."""

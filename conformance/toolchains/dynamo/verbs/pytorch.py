@@ -12,7 +12,6 @@ from torch._decomp import core_aten_decompositions
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch._aot_autograd.utils import make_boxed_func
 
-from conformance.api.case import case_named
 from conformance.compare.values import decode, encode
 from conformance.devices import Subject
 from conformance.toolchains.dynamo.verbs.session import Session, verb
@@ -51,17 +50,17 @@ def pytorch_changes(session: Session, imports: list[str]) -> dict[str, Any]:
 
 
 @verb
-def compile_by_others(session: Session, case: str, seed: int) -> tuple[dict[str, str], bytes]:
-    """Compile a case's model, in a Dynamo that has forgotten what it knew, by backends that show what they are given:
+def compile_by_others(session: Session, model: int, calls: Sequence[bytes]) -> tuple[dict[str, str], bytes]:
+    """Compile a model, in a Dynamo that has forgotten what it knew, by backends that show what they are given:
     the text of each graph, by where it comes from; and all results, encoded."""
+    module = session.get(model).module
     graphs: dict[str, str] = {}
     results = []
     for name, backend in _others(graphs):
-        module, samples = case_named(case, "dynamo").build(seed)
         with Subject():
             torch._dynamo.reset()
             compiled: Any = torch.compile(module, backend=backend)
-            results += [compiled(*decode(encode(inputs))) for inputs in samples["forward"]]
+            results += [compiled(*decode(inputs)) for inputs in calls]
         graphs.setdefault(name, "no graph")
     torch._dynamo.reset()
     return graphs, encode(results)
