@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 Writer = Callable[["Scenario", Step], list[str]]
 
 
+#: What verbs of every toolchain look at before they are asked.
+_PYTORCH_STATE = "conformance.toolchains.pytorch_state"
+
+
 class Writers:
     """A table of writers by the names of their verbs. ``writers("save")`` decorates the one for the verb ``save``."""
 
@@ -69,7 +73,7 @@ class Kit:
 
     def is_verb_module(self, name: str) -> bool:
         """Whether verbs, or what stands between PyTorch and the backend for them, come from a module."""
-        return name.startswith((f"{self.verbs_package}.", self.session))
+        return name.startswith((f"{self.verbs_package}.", self.session, _PYTORCH_STATE))
 
 
 @functools.cache

@@ -364,10 +364,10 @@ class DynamoDevice(CellDevice):
 
     def compile_by_others(self, case: PreparedCase) -> tuple[dict[str, str], Any]:
         """What other backends get of a case's model, the text of each graph by where it comes from, and the results."""
-        return self._compile_by_others(case.name, case.seed)
+        return self._compile_by_others(self.build(case), case.calls)
 
     @ask(phase="inspect")
-    def _compile_by_others(self, case: str, seed: int) -> tuple[dict[str, str], Value]: ...
+    def _compile_by_others(self, model: Model, calls: tuple[InputsOf, ...]) -> tuple[dict[str, str], Value]: ...
 
     # How the backend is registered, and what it needs.
 
