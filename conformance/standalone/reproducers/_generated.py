@@ -135,7 +135,7 @@ def _constants(
         "requires_grad": traits.keeps_gradients,
     }
     author = backend.author
-    yield f"NAME = {description.name!r}"
+    yield f"NAME = {backend.name!r}"
     yield 'BACKEND = os.environ.get("REPRODUCER_BACKEND", NAME)'
     yield from kit.constants(backend)
     yield f"DISTRIBUTION = {description.source.distribution!r}"
@@ -184,7 +184,7 @@ def _docstring(
         *hanging("cause", finding.cause),
         *hanging("states", " ".join(cell.clause.statement.split())),
         *hanging("observed", finding.message),
-        f"backend   {description.name}{version}",
+        f"backend   {backend.name}{version}",
         f"torch     {torch.__version__}, seed {seed}",
         "",
         f"    python reproduce.py [{kit.option}]",
