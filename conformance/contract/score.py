@@ -12,6 +12,7 @@ import platformdirs
 
 import conformance
 from conformance._util.files import read_bounded, write_atomically
+from conformance._util.shipped import shipped_folder
 from conformance.contract.table import contract_digest
 
 
@@ -53,6 +54,17 @@ def remembered_score() -> dict[str, Any] | None:
         return {**score, "succeeded": bool(kept["succeeded"])}
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None  # none was kept, or what was kept is damaged, which says as little
+
+
+def shipped_mutants() -> dict[str, Any] | None:
+    """The score of mutants that ships with the harness (``reports/mutants.json``), and whether it is of this contract;
+    None where none ships."""
+    try:
+        document = json.loads(read_bounded(shipped_folder("reports") / "mutants.json", 2**26))
+        score = {name: document["score"][name] for name in ("killed", "active", "drawn", "low", "high")}
+        return {**score, "current": document["contract"] == contract_digest()}
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return None
 
 
 def _score_path() -> Path:

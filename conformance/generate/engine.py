@@ -30,6 +30,8 @@ from conformance.generate.tally import Finding, Tally
 #: Seconds that making the findings of a round smaller may take, and those of a cell.
 _SHRINKING_SECONDS = 12.0
 _SHRINKING_SECONDS_OF_A_CELL = 40.0
+#: What need not be made smaller: it happens once in a process, whatever the trial is.
+_STATE = "process state"
 #: What a trial is taken for, one that ends a process, and one that hangs, where a number of programs is asked for:
 #: nothing goes by the clock then, so that a seed gives the same each time.
 _NOMINAL_SECONDS = {"": 0.03, "crash": 0.2, "hang": 1.0}
@@ -104,6 +106,8 @@ class Search:
         self._shrinking: float | None = None
         self._shrinking_left = _SHRINKING_SECONDS_OF_A_CELL
         self._number = 0
+        #: What of the process was seen to change: it may do so once, and hides nothing else then.
+        self._changed: set[str] = set()
         self._kinds: dict[str, _Smallest] = {}
 
     def run(self) -> None:
@@ -176,7 +180,7 @@ class Search:
             failing = self._try(trial)
             if self._shrinking is None and self._is_done():
                 raise _Enough
-            if failing is not None and shrinks:
+            if failing is not None and shrinks and not failing.startswith(_STATE.replace(" ", "_")):
                 if self._shrinking is None:
                     self._shrinking = min(_SHRINKING_SECONDS, self._shrinking_left)
                 raise _kind(failing)
@@ -218,14 +222,18 @@ class Search:
                 self._shrinking_left -= spent
         if not shrinking:
             self._tally.count(trial)
+        found = [each for each in found if each.text not in self._changed]
         if not found:
             return None
         observable = found[0].observable
+        if observable == _STATE:
+            self._changed.update(each.text for each in found)
         explained = self._explained(trial, observable)
         if explained is not None and not shrinking:
             self._kinds[explained].count += 1
             return None
-        name = f"{observable} {self._number}".replace(" ", "_")
+        number = len(self._changed) if observable == _STATE else self._number
+        name = f"{observable} {number}".replace(" ", "_")
         before = self._laboratory.played[:-1]
         known = self._kinds.get(name)
         if known is None:

@@ -259,8 +259,8 @@ class _Judge:
         if late:
             yield Difference(number, "values", f"result of call {late[0] + 1} changed after it was given")
         state = {name: change for name, change in row["state"].items() if name not in eager["state"]}
-        if state:
-            yield Difference(number, "process state", f"after the trial: {_changes(state)}")
+        for name, (was, now) in state.items():
+            yield Difference(number, "process state", f"the trial changed {name}: it was {was}, and is {now}")
         if row.get("kept", 0) > eager.get("kept", 0):
             yield Difference(
                 number,
@@ -394,7 +394,3 @@ def _told(raised: Mapping[str, Any]) -> str:
 
 def _shown(tensor: torch.Tensor | None) -> str:
     return "None" if tensor is None else describe(tensor)
-
-
-def _changes(state: Mapping[str, Sequence[str]]) -> str:
-    return "; ".join(f"{name} was {was}, is {now}" for name, (was, now) in state.items())

@@ -17,7 +17,7 @@ from conformance.generate.program import Trial, as_plain
 #: A process plays so many trials, then a fresh one goes on.
 _TRIALS_OF_A_PROCESS = 400
 #: So often what a difference is held against is computed with noise.
-_NOISES = 4
+_NOISES = 12
 #: Seconds that plain PyTorch has for a trial.
 CONTROL_SECONDS = 60.0
 #: However much haste there is, a trial has so many seconds, and so many times what the slowest took that came back.

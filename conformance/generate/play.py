@@ -143,7 +143,12 @@ class Player:
         """What the trial left: results that changed after they were given, and what is not as it was in the process."""
         late = [number for number, result, then in self._results if not all(map(_same_bits, tensors_in(result), then))]
         after = process_state()
-        changed = {name: [value, after.get(name, "")] for name, value in before.items() if after.get(name) != value}
+        names = sorted({*before, *after})
+        changed = {
+            name: [before.get(name, "not there"), after.get(name, "not there")]
+            for name in names
+            if before.get(name) != after.get(name)
+        }
         row: dict[str, Any] = {"late": late, "state": changed}
         if leaks:
             kept = memories([*tensors_in([each[1] for each in self._results]), *self._all_arguments()])

@@ -88,10 +88,11 @@ class Reporter:
         _be_quiet_about_failures(self._config)
 
     def pytest_report_header(self) -> list[str]:
-        """What is being certified, and the seed that reproduces it."""
+        """What is being certified, and the seed and the budget that reproduce it."""
         names = ", ".join(f"{each.name} ({each.toolchain})" for each in self._descriptions.values())
         target = self._run.target["spec"]
-        return [f"conformance: {conformance.__version__}, backend {names}, target {target}, seed {self._run.seed}"]
+        drawn = f"seed {self._run.seed}, generated {self._run.generated}"
+        return [f"conformance: {conformance.__version__}, backend {names}, target {target}, {drawn}"]
 
     def pytest_configure_node(self, node: Any) -> None:
         """Tell a pytest-xdist worker what was found out here."""

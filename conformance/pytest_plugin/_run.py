@@ -187,10 +187,12 @@ def _failure_text(row: dict[str, Any], statement: str) -> str:
     phase = f" in {row['phase']}" if row["phase"] else ""
     parts = [f"{row['id']}: {row['verdict']}{phase}", statement, row["message"]]
     error = row.get("error") or {}
+    findings = row.get("generated", {}).get("findings", ())
+    if findings:
+        error = {name: text for name, text in error.items() if name != "text"}  # that says no more than these
     for name in ("text", "stack", "stderr", "stdout"):
         if error.get(name):
             parts.append(f"--- {name}\n{error[name].rstrip()}")
-    findings = row.get("generated", {}).get("findings", ())
     for place, finding in enumerate(findings, start=1):
         parts.append(f"--- finding {place} of {len(findings)}\n{finding_text(finding)}")
     return "\n\n".join(parts)

@@ -15,7 +15,7 @@ from msgspec import UNSET, UnsetType
 import conformance
 from conformance.api.verdicts import Verdict
 from conformance.contract import CONTRACT_VERSION, Clause, Level, contract_digest
-from conformance.contract.score import remembered_score
+from conformance.contract.score import remembered_score, shipped_mutants
 from conformance.discovery.describing import Description
 from conformance.generate.axes import AXES
 from conformance.generate.budget import Budget
@@ -31,6 +31,7 @@ from conformance.report.model import (
     Features,
     File,
     Harness,
+    MutantScore,
     Plan,
     Report,
     Run,
@@ -95,7 +96,7 @@ def build_report(
     cells = [{name: value for name, value in row.items() if name != "operators"} for row in found]
     clauses = {cell.clause.id: cell.clause for cell in planned}
     contract = Contract(version=CONTRACT_VERSION, sha256=contract_digest(description.toolchain))
-    score = remembered_score()
+    score, mutants = remembered_score(), shipped_mutants()
     head = _Head(
         Run(
             id=run.id,
@@ -107,7 +108,10 @@ def build_report(
             complete=True,
         ),
         Harness(
-            version=conformance.__version__, contract=contract, selftest=None if score is None else SelfTest(**score)
+            version=conformance.__version__,
+            contract=contract,
+            selftest=None if score is None else SelfTest(**score),
+            mutants=UNSET if mutants is None else MutantScore(**mutants),
         ),
         _environment(),
         read_part(Target, run.target),

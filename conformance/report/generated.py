@@ -109,7 +109,6 @@ def summary_of(cells: Sequence[CellRow], axes: Mapping[str, Sequence[str]]) -> G
     for cell, row in rows:
         clauses.setdefault(cell.clause, []).append(row)
     return GeneratedSummary(
-        seeds=sorted({row.seed for row in tables}),
         axes={axis: list(each) for axis, each in axes.items()},
         clauses=[_clause(name, found) for name, found in clauses.items()],
         values=values,
@@ -197,11 +196,11 @@ def generated_view(report: Report) -> GeneratedView | None:
 
 def _headline(report: Report, summary: GeneratedSummary) -> str:
     tried, cells = sum(each.tried for each in summary.clauses), sum(each.cells for each in summary.clauses)
-    seeds = f"seed{'s' if len(summary.seeds) > 1 else ''} {', '.join(map(str, summary.seeds))}"
     budget = f", budget {report.run.generated}" if report.run.generated else ""
     causes = len(summary.findings)
     found = f"{causes or 'no'} cause{'' if causes == 1 else 's'} found"
-    return f"Generated: {tried} tried in {cells} cell{'' if cells == 1 else 's'} ({seeds}{budget}), {found}."
+    where = f"{cells} cell{'' if cells == 1 else 's'}"
+    return f"Generated: {tried} tried in {where} (seed {report.run.seed}{budget}), {found}."
 
 
 def _aside(summary: GeneratedSummary) -> str:

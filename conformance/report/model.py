@@ -82,6 +82,17 @@ class SelfTest(ClosedPart, frozen=True, kw_only=True):
     ]
 
 
+class MutantScore(ClosedPart, frozen=True, kw_only=True):
+    """How many broken backends that nobody wrote the contract catches, as the release of the harness found."""
+
+    killed: Annotated[Count, Meta(description="active mutants that some cell caught")]
+    active: Annotated[Count, Meta(description="mutants that a probe which has nothing of the contract saw at fault")]
+    drawn: Annotated[Count, Meta(description="mutants that were drawn at random")]
+    low: Annotated[float, Meta(description="the lower bound of the share that is killed, in per cent")]
+    high: Annotated[float, Meta(description="the upper bound, with a confidence of 95 %")]
+    current: Annotated[bool, Meta(description="whether they were held against this contract, and not a former one")]
+
+
 class Contract(Part, frozen=True, kw_only=True):
     """A version of the contract."""
 
@@ -105,6 +116,9 @@ class Harness(Part, frozen=True, kw_only=True):
             ),
         ]
         | UnsetType
+    ) = UNSET
+    mutants: (
+        Annotated[MutantScore, Meta(description="the score of mutants that ships with the harness")] | UnsetType
     ) = UNSET
 
 
@@ -221,7 +235,6 @@ class GeneratedFinding(Part, frozen=True, kw_only=True):
 class GeneratedSummary(AxisTable, frozen=True, kw_only=True):
     """What the generated cells tried and found together. A value that was never met is among values, with 0."""
 
-    seeds: Annotated[list[int], Meta(description="the seeds from which it was drawn")]
     axes: Annotated[
         dict[str, list[str]], Meta(description="axis → every value that the harness draws: each is among values")
     ]

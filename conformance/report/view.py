@@ -10,7 +10,7 @@ from typing import Any
 from conformance.api.verdicts import Verdict
 from conformance.report import operators
 from conformance.report.generated import GeneratedView, generated_view
-from conformance.report.model import Report
+from conformance.report.model import MutantScore, Report
 from conformance.report.parts import as_json, read_part
 from conformance.report.row_model import CellRow, ClauseRow, Expectation, HostBehaviour, Steps
 
@@ -170,10 +170,20 @@ def selftest_line(report: Report) -> str:
     """How the harness did in its own test."""
     score = report.harness.selftest
     if not score:
-        return "Self-test of the harness: not run on this torch and platform (conformance selftest)."
-    return (
-        f"Self-test of the harness: {score.caught} of {score.saboteurs} saboteurs caught, on this torch and platform."
-    )
+        line = "Self-test of the harness: not run on this torch and platform (conformance selftest)."
+    else:
+        line = (
+            f"Self-test of the harness: {score.caught} of {score.saboteurs} saboteurs caught, "
+            "on this torch and platform."
+        )
+    return f"{line} {_mutants_line(mutants)}" if (mutants := report.harness.mutants) else line
+
+
+def _mutants_line(score: MutantScore) -> str:
+    """How many of the broken backends that nobody wrote the release caught."""
+    share = f"{100 * score.killed / score.active:.1f}%" if score.active else "none"
+    by = "by this contract" if score.current else "by a former contract"
+    return f"Mutants: {share} of {score.active} active killed [{score.low}, {score.high}], {by}."
 
 
 def _suite_table(report: Report) -> SuiteTable:

@@ -64,6 +64,8 @@ class MutantTest:
             ]
         finally:
             pool.close()
+        # In turn, so that a run which is interrupted has tried as many of each.
+        self._tasks.sort(key=lambda task: task.number)
         self._sentences = {kind.toolchain: kind.sentence for kind in kinds}
 
     def _tasks_of(self, kind: Mutants, place: int, kinds: int, pool: ZygotePool) -> list[Task]:
@@ -97,7 +99,10 @@ class MutantTest:
         ]
 
     def run(self, progress: Callable[[str], None]) -> dict[str, Any]:
-        """Probe and try every mutant. Returns a JSON document; ``progress`` gets a line for each."""
+        """Probe and try every mutant. Returns a JSON document; ``progress`` gets a line for each.
+
+        An interruption ends it with what was tried until then.
+        """
         began = time.monotonic()
         rows: list[dict[str, Any]] = []
         if not self._tasks:
@@ -105,13 +110,16 @@ class MutantTest:
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(self.workers, mp_context=context, initializer=start) as pool:
             tasks: dict[Future[dict[str, Any]], Task] = {pool.submit(try_mutant, each): each for each in self._tasks}
-            for number, future in enumerate(as_completed(tasks), start=1):
-                task = tasks[future]
-                row = {**future.result(), "sentence": self._sentences[task.toolchain](task.spec)}
-                rows.append(row)
-                progress(
-                    f"[{number}/{len(tasks)}] {task.toolchain} {task.number}: {_in_a_word(row)}: {row['sentence']}"
-                )
+            try:
+                for future in as_completed(tasks):
+                    task = tasks[future]
+                    row = {**future.result(), "sentence": self._sentences[task.toolchain](task.spec)}
+                    rows.append(row)
+                    place = f"[{len(rows)}/{len(tasks)}] {task.toolchain} {task.number}"
+                    progress(f"{place}: {_in_a_word(row)}: {row['sentence']}")
+            except KeyboardInterrupt:
+                pool.shutdown(wait=False, cancel_futures=True)
+                progress(f"interrupted after {len(rows)} of {len(tasks)} mutants")
         rows.sort(key=lambda row: (row["toolchain"], row["number"]))
         return self._document(rows, time.monotonic() - began)
 
@@ -208,5 +216,5 @@ def _in_a_word(row: dict[str, Any]) -> str:
     if not row["active"]:
         return "equivalent"
     if row["kill"] is None:
-        return "SURVIVED"
+        return f"SURVIVED (its conditions were met {row['fired_in_trial']} times)"
     return f"killed by {row['kill']['cell']}"

@@ -1,10 +1,12 @@
-"""Operators: which of PyTorch's the backend takes, in which dtypes. Reported where a run asks for it, never graded."""
+"""Operators: which of PyTorch's the backend takes, in which dtypes; what it takes is right, or it is refused."""
 
 from __future__ import annotations
 
 from conformance.contract import Control, Level, SpeaksOf, clause
+from conformance.operators.themes import THEMES
 from conformance.operators.trial import OperatorTrial
 from conformance.run.cell_context import CellContext
+from conformance.run.operators import try_operators
 from conformance.run.result import Record
 
 
@@ -19,3 +21,18 @@ def test_table(context: CellContext, operators: OperatorTrial, record: Record) -
     """In each dtype that PyTorch takes for an operator, and on PyTorch's own samples, the backend is right, refuses, is
     wrong, fails or crashes: the operator table says which, and how large the errors are."""
     record.operators.extend(operators.rows(context.cell.operator))
+
+
+@clause(
+    "operators.correct",
+    source="op_db of torch.testing._internal.common_methods_invocations, and pytorch/pytorch#52603",
+    level=Level.CORE,
+    cases=THEMES,
+    control=Control.NONE,
+    speaks_of=SpeaksOf.GENERATED,
+)
+def test_operators(context: CellContext) -> None:
+    """Whatever operator of PyTorch is drawn, in whatever dtype, on PyTorch's own samples and on these with other
+    layouts, sizes and values, under inference mode too: the lowered program gives what eager PyTorch does, or lowering
+    is refused by the operator's name; nothing else is raised, and nothing crashes or hangs."""
+    try_operators(context)

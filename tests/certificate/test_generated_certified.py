@@ -41,10 +41,10 @@ def test_a_certificate_says_what_was_tried(office: Office) -> None:
     code, said, complained = office.certify(made_report(budget="1m"))
     assert code == 0, said + complained
     assert "some.programs" in office.statement()["predicate"]["passedTests"]
-    assert {name: told(office)["generated"][name] for name in ("seeds", "budget")} == {"seeds": [7], "budget": "60s"}
+    assert {name: told(office)["generated"][name] for name in ("seed", "budget")} == {"seed": 7, "budget": "60s"}
     assert told(office)["generated"]["tried"]["some.programs"] == 20
     assert office.verify()[0] == 0
-    assert load_certificate(office.certificate).seeds == {7}
+    assert load_certificate(office.certificate).seed == 7
 
 
 def test_a_certificate_of_a_run_without_generated_cells_says_nothing_of_them(
@@ -121,7 +121,7 @@ def test_a_challenge_takes_another_seed(office: Office, monkeypatch: pytest.Monk
     assert asked == [None, 11]
 
 
-def test_a_random_seed_is_none_of_the_certificates(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_random_seed_is_not_the_certificates(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = iter((7, 7, 8))
     commands: list[list[str]] = []
     said: list[str] = []

@@ -75,7 +75,6 @@ OPERATORS = {
 }
 #: What a report says of its generated cells: of the one below.
 GENERATED = {
-    "seeds": [7],
     "axes": {"dtype": ["float32", "int64"], "layout": ["transposed", "stepped"]},
     "clauses": [
         {

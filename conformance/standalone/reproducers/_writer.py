@@ -69,6 +69,8 @@ class ReproducerWriter:
             parameters=parameters,
             calls=lambda name: self._run.calls(name, cell.clause.toolchain),
         )
+        if cell.theme:
+            raise CannotReproduce("what it found stands in the report, each with the program that shows it")
         if record.trace.overflowed:
             raise CannotReproduce("its artifacts and values are too large")
         return reproducer(

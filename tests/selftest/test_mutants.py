@@ -1,0 +1,224 @@
+"""Mutants: what is drawn is told by its seed, a probe tells who does wrong, and the contract catches what it can."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from torch_conformance_saboteurs.mutants.grammar import AXES, EFFECTS, PLACES, makes_sense
+from torch_conformance_saboteurs.mutants.kinds import MUTANTS
+from torch_conformance_saboteurs.mutants.operators import OPERATORS, spoken_of
+
+from conformance.api.mutants import Mutants
+from conformance.cli import main
+from conformance.contract import score
+from conformance.devices import ZygotePool
+from conformance.discovery.describing import Description
+from conformance.selftest import mutant_trials, mutants
+from conformance.selftest.mutants import MutantTest, Wanted, score_of, wilson
+from conformance.selftest.survivors import survivors_text
+from conformance.selftest.trials import LIMITS
+
+KINDS = {each.toolchain: each for each in MUTANTS}
+#: Wrong everywhere, wrong in a corner, and right: nothing is done where nothing is met, or nothing to be seen.
+ACTIVE: list[dict[str, Any]] = [
+    {"place": "operator", "when": {"operator": "binary"}, "effect": "off a little"},
+    {"place": "operator", "when": {"operator": "matmul", "layout": "transposed"}, "effect": "last element"},
+    {"place": "operator", "when": {"operator": "argmax", "values": "ties"}, "effect": "last of ties"},
+    {"place": "operator", "when": {"earlier": "a failed call", "dtype": "int32"}, "effect": "input written"},
+    {"place": "call", "when": {"thread": "another"}, "effect": "former overwritten"},
+    {"place": "call", "when": {"models": "one was dropped"}, "effect": "memory kept"},
+    {"place": "call", "when": {"values": "NaN"}, "effect": "directory left"},
+    {"place": "release", "when": {"models": "second lowered"}, "effect": "crash"},
+]
+EQUIVALENT: list[dict[str, Any]] = [
+    {"place": "operator", "when": {"operator": "exp", "values": "denormal"}, "effect": "denormals flushed"},
+    {"place": "operator", "when": {"operator": "sum", "dtype": "int64"}, "effect": "rounded"},
+]
+
+
+_descriptions: dict[str, Description] = {}
+
+
+def task(spec: dict[str, Any], pool: ZygotePool, programs: int = 10) -> mutant_trials.Task:
+    """The trial of one mutant."""
+    kind = KINDS[spec["toolchain"]]
+    if kind.toolchain not in _descriptions:
+        _descriptions[kind.toolchain] = mutants._description(kind, pool)
+    named = kind.toolchain, 0, spec, _descriptions[kind.toolchain], kind.probe, kind.variable, kind.firings
+    return mutant_trials.Task(*named, tuple(mutants._witnesses(kind, spec)), 3, programs, False)
+
+
+@pytest.fixture(scope="module")
+def pool() -> Any:
+    """What a worker process has."""
+    opened = ZygotePool(LIMITS)
+    mutant_trials._pools[:] = [opened]
+    yield opened
+    opened.close()
+    mutant_trials._pools.clear()
+
+
+@pytest.mark.parametrize("kind", MUTANTS, ids=lambda kind: kind.toolchain)
+def test_what_is_drawn_is_told_by_the_seed_and_makes_sense(kind: Mutants) -> None:
+    def drawn(seed: int) -> list[dict[str, Any]]:
+        random = Random(seed)
+        return [kind.draw(random) for _ in range(400)]
+
+    specs = drawn(4)
+    assert specs == drawn(4) != drawn(5)
+    assert specs == json.loads(json.dumps(specs))
+    assert len({json.dumps(spec, sort_keys=True) for spec in specs}) > 380
+    assert {spec["effect"] for spec in specs} <= set(EFFECTS)
+    assert len({spec["effect"] for spec in specs}) > 30
+    assert {axis for spec in specs for axis in spec["when"]} | {"weights", "origin"} == set(AXES)
+    for spec in specs:
+        assert makes_sense(spec), spec
+        assert spec["place"] in EFFECTS[spec["effect"]].places
+        assert all(value in AXES[axis] for axis, value in spec["when"].items())
+        assert kind.sentence(spec).startswith(PLACES[spec["place"]])
+        source = kind.witness(spec, 0)
+        assert source is not None
+        compile(source, "witness", "exec")
+
+
+def test_kernels_are_told_by_their_families() -> None:
+    assert spoken_of("addmm") >= {"matmul", "addmm", "linear"}
+    assert spoken_of("add_") >= {"in-place", "binary", "add"}
+    assert spoken_of("__add__") >= {"binary", "add"}
+    assert spoken_of("_softmax") >= {"softmax"}
+    assert not spoken_of("no_such_kernel")
+    assert len({each.name for each in OPERATORS}) == len(OPERATORS)
+
+
+@pytest.mark.parametrize("toolchain", KINDS)
+@pytest.mark.parametrize("spec", ACTIVE, ids=lambda spec: spec["effect"])
+def test_a_probe_sees_who_does_wrong(toolchain: str, spec: dict[str, Any], pool: ZygotePool, tmp_path: Path) -> None:
+    row = mutant_trials._probed(task({"toolchain": toolchain, **spec}, pool), tmp_path)
+    assert row["active"], row
+    assert row["fired"]
+    assert "def play(" in row["witness"]
+
+
+@pytest.mark.parametrize("toolchain", KINDS)
+@pytest.mark.parametrize("spec", EQUIVALENT, ids=lambda spec: spec["effect"])
+def test_what_cannot_be_seen_does_not_count(
+    toolchain: str, spec: dict[str, Any], pool: ZygotePool, tmp_path: Path
+) -> None:
+    row = mutant_trials._probed(task({"toolchain": toolchain, **spec}, pool), tmp_path)
+    assert not row["active"], row
+
+
+@pytest.mark.parametrize("toolchain", KINDS)
+def test_a_mutant_that_does_nothing_is_seen_by_no_witness(toolchain: str, pool: ZygotePool, tmp_path: Path) -> None:
+    random = Random(8)
+    for number in range(10):
+        spec = {**KINDS[toolchain].draw(random), "effect": "nothing"}
+        _, differences = mutant_trials._played(task(spec, pool), 0, tmp_path / str(number))
+        assert differences == [], spec
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["operator", "call", "lowering"])
+@pytest.mark.parametrize("toolchain", KINDS)
+def test_a_mutant_that_does_nothing_is_killed_by_no_generated_clause(
+    toolchain: str, place: str, pool: ZygotePool, tmp_path: Path
+) -> None:
+    idle = task({"toolchain": toolchain, "place": place, "when": {}, "effect": "nothing"}, pool, 30)
+    errors: list[str] = []
+    described = idle.described(tmp_path / "firings")
+    assert mutant_trials._killed(idle, described, mutant_trials._generated(described, idle), errors) is None
+    assert not errors
+
+
+@pytest.mark.parametrize("toolchain", KINDS)
+def test_one_that_is_wrong_everywhere_is_killed(toolchain: str, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    spec = {"toolchain": toolchain, "place": "call", "when": {"call": "first"}, "effect": "other dtype"}
+    arguments = ["--mutant", json.dumps(spec), "--mutants-programs", "5", "-q", "-o", "mutants.json"]
+    assert main(["selftest", *arguments]) == 0
+    document = json.loads(Path("mutants.json").read_text())
+    assert document["format"] == "torch-conformance-mutants/1"
+    (row,) = document["mutants"]
+    assert row["kill"]["verdict"] in ("FAIL", "CRASH", "TIMEOUT", "FLAKY")
+    assert row["kill"]["clause"].endswith("generated.programs")
+    assert document["score"] == {**document["score"], "drawn": 1, "active": 1, "killed": 1, "high": 100.0}
+
+
+@pytest.mark.slow
+def test_ten_of_each_toolchain(tmp_path: Path) -> None:
+    document = MutantTest(Wanted(20, 6, programs=20), 1).run(lambda line: None)
+    assert {row["toolchain"] for row in document["mutants"]} == set(KINDS)
+    assert document["score"]["drawn"] == 20
+    assert document["score"]["active"] > 10
+    assert document["score"]["killed"] > document["score"]["active"] / 2
+    assert not [row["errors"] for row in document["mutants"] if row["errors"]]
+
+
+def test_a_share_has_an_interval() -> None:
+    assert wilson(0, 0) == (0.0, 1.0)
+    low, high = wilson(95, 100)
+    assert (round(low, 3), round(high, 3)) == (0.888, 0.978)
+    assert wilson(10, 10)[1] == pytest.approx(1.0)
+    rows: list[dict[str, Any]] = [
+        {"active": True, "kill": {"seconds": 1.0}},
+        {"active": True, "kill": None},
+        {"active": False, "kill": None},
+    ]
+    assert score_of(rows) == {
+        "drawn": 3, "active": 2, "killed": 1, "low": 9.5, "high": 90.5, "median_seconds": 1.0
+    }  # fmt: skip
+
+
+def survivor() -> dict[str, Any]:
+    """A document with one that survived, and one that did not."""
+    spec = {"toolchain": "dynamo", "place": "call", "when": {"call": "even"}, "effect": "off a little"}
+    row = {
+        "toolchain": "dynamo", "number": 4, "spec": spec, "sentence": "around a call: it is off", "active": True,
+        "fired": 3, "fired_in_trial": 0, "differences": ["call 1: other values"], "witness": "import torch\n",
+        "kill": None, "written": {"kill": {"seconds": 3.0}}, "errors": [],
+    }  # fmt: skip
+    killed = {**row, "number": 5, "kill": {"seconds": 2.0}, "witness": "", "written": None}
+    return {
+        "programs": 100,
+        "score": score_of([row, killed]),
+        "toolchains": {"dynamo": score_of([row, killed]), "torchscript": score_of([])},
+        "written": {"tried": 1, "both": 0, "generated_alone": 0, "written_alone": 1, "neither": 0},
+        "mutants": [row, killed],
+    }
+
+
+def test_survivors_are_told() -> None:
+    text = survivors_text(survivor(), 100)
+    assert text.startswith(
+        "mutants: 50.0% of 2 active killed [9.5, 90.5] (0 equivalent of 2), dynamo 50.0% [9.5, 90.5]"
+    )
+    assert "torchscript none" in text
+    assert "written ones alone 1" in text
+    assert "its conditions were never met" in text
+    assert "--mutant '{" in text
+    assert "    | import torch" in text
+
+
+def test_the_score_that_ships_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(score, "shipped_folder", lambda name: tmp_path)
+    assert score.shipped_mutants() is None
+    (tmp_path / "mutants.json").write_text(json.dumps({**survivor(), "contract": "0" * 64}))
+    assert score.shipped_mutants() == {
+        "killed": 1, "active": 2, "drawn": 2, "low": 9.5, "high": 90.5, "current": False
+    }  # fmt: skip
+
+
+def test_bad_input_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, said in (
+        (["--mutants", "0"], "--mutants takes a number, 1 or more"),
+        (["--mutant", "{"], "--mutant takes a specification as JSON"),
+        (["--mutant", "{}"], "an object with toolchain, place, when and effect"),
+        (["--mutants", "3", "leaks"], "saboteurs have names and mutants have none"),
+        (["--mutants", "3", "--toolchain", "moon"], "no installed distribution has mutants of 'moon'"),
+    ):
+        assert main(["selftest", *arguments]) == 2
+        assert said in capsys.readouterr().err
