@@ -123,7 +123,8 @@ def test_a_script_shows_the_model_first() -> None:
     assert lines.index("class Model(torch.nn.Module):") < 70
     assert '    with step("step 3 (call)", model0, inputs3) as seen:' in lines
     assert "        seen.result = lowered0(*inputs3)" in text.replace("    with torch.no_grad():\n    ", "")
-    assert "import conformance" not in text and "from conformance" not in text
+    assert "import conformance" not in text
+    assert "from conformance" not in text
     assert ".as_strided((2, 3), (1, 2))" in text
 
 
