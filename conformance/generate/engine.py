@@ -286,7 +286,7 @@ class Search:
             for each in before:
                 try:
                     self._laboratory.differences(each, leaks=self._leaks)
-                except (Discarded, Refused):
+                except (Discarded, Refused, Ended):
                     continue
             return self._laboratory.differences(trial, leaks=self._leaks)
         except (Discarded, Refused):

@@ -280,13 +280,18 @@ def build(program: Program, seed: int, *, wide: bool = False) -> torch.nn.Module
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     if len(linecache.cache) > 4000:
         linecache.clearcache()
-    state = {name: make(_reseeded(spec, seed), wide=wide) for name, spec in (*program.parameters, *program.buffers)}
+    state = made_state(program, seed, wide=wide)
     torch.manual_seed(seed)
     if wide and program.modules:
         # made as it is in its own dtype: a generator gives other numbers for another dtype
         with _default_dtype(torch.float32):
             return namespace["Model"](**state).eval().double()  # type: ignore[no-any-return]
     return namespace["Model"](**state).eval()  # type: ignore[no-any-return]
+
+
+def made_state(program: Program, seed: int, *, wide: bool = False) -> dict[str, torch.Tensor]:
+    """What a model of a program is made with: its parameters and buffers by their names."""
+    return {name: make(_reseeded(spec, seed), wide=wide) for name, spec in (*program.parameters, *program.buffers)}
 
 
 def _reseeded(spec: Any, seed: int) -> Any:

@@ -61,6 +61,7 @@ def _search(context: CellContext, strategy: st.SearchStrategy[Trial], share: Sha
         search.run()
     finally:
         context.record.generated = tally.as_row()
+        context.record.findings = tuple(sorted(tally.findings, key=_gravity))
         context.interrupted = search.interrupted
     if tally.findings:
         _raise(context, tally)
@@ -73,8 +74,12 @@ def _search(context: CellContext, strategy: st.SearchStrategy[Trial], share: Sha
 _ORDER = (Verdict.CRASH.value, Verdict.TIMEOUT.value, Verdict.FAIL.value, Verdict.FLAKY.value)
 
 
+def _gravity(finding: Finding) -> int:
+    return _ORDER.index(finding.verdict)
+
+
 def _raise(context: CellContext, tally: Tally) -> None:
-    found = sorted(tally.findings, key=lambda each: _ORDER.index(each.verdict))
+    found = sorted(tally.findings, key=_gravity)
     gravest = found[0]
     context.ledger.phase = gravest.phase
     text = "\n\n".join(_told(each) for each in found)

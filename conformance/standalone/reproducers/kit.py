@@ -57,6 +57,8 @@ class Kit:
     option: str
     #: Role of a process → what it does.
     roles: Mapping[str, str]
+    #: The module whose class ``Backend`` lowers models of generated trials; empty where there are none.
+    trials: str = ""
     #: The cases that are lowered in some step, of which the author's class is asked.
     lowered_cases: Callable[[list[Step]], list[str]] = lambda steps: []
     #: Verbs that reply with a list of all that a step answered.

@@ -108,6 +108,11 @@ class TorchScript(Toolchain):
         from conformance.devices import Subject
         from conformance.toolchains import case_named
 
+        def named(case: str) -> Any:
+            from conformance.toolchains.torchscript.verbs.generated import GENERATED
+
+            return GENERATED if case == GENERATED.name else case_named(case, self.name)
+
         assert isinstance(backend, TorchScriptBackend)
         own, base = type(backend), TorchScriptBackend
         with Subject():
@@ -115,7 +120,7 @@ class TorchScript(Toolchain):
                 libraries=tuple(Path(path).name for path in backend.libraries),
                 loads=own.load is not base.load,
                 lowers=own.lower is not base.lower,
-                specs={case: encode(backend.compile_spec(case_named(case, self.name))) for case in cases},
+                specs={case: encode(backend.compile_spec(named(case))) for case in cases},
             )
 
     def gist(self, text: str) -> str:
