@@ -37,13 +37,12 @@ FAMILIES = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scope:
-    """What trials are drawn for: a theme, a toolchain, what its models can do, and the features that are missing."""
+    """What trials are drawn for: a theme, what models of a toolchain can do, and the features that are missing."""
 
     theme: str
-    toolchain: str
     traits: ProgramTraits
     missing: frozenset[str] = frozenset()
-    #: Operators that the backend was seen to refuse by name: what contains one is not worth another trial.
+    #: Whether arguments require grad, and calls are gone back from.
     training: bool = False
 
 
@@ -85,13 +84,13 @@ def weight_changes(scope: Scope) -> tuple[str, ...]:
 
 
 @functools.lru_cache(maxsize=256)
-def _rules(families: tuple[str, ...], toolchain: str, missing: frozenset[str]) -> tuple[Rule, ...]:
+def _rules(families: tuple[str, ...], traits: ProgramTraits, missing: frozenset[str]) -> tuple[Rule, ...]:
     """Rules as often as they weigh; all families where none is given."""
     return tuple(
         each
         for each in RULES
         if (not families or each.family in families)
-        and (not each.toolchains or toolchain in each.toolchains)
+        and all(getattr(traits, trait) for trait in each.traits)
         and not missing.intersection(each.needs)
         for _ in range(each.weight)
     )
@@ -99,10 +98,10 @@ def _rules(families: tuple[str, ...], toolchain: str, missing: frozenset[str]) -
 
 def draw_program(draw: Draw, scope: Scope, most: int = 7) -> tuple[Program, list[Argument]]:
     """A program, and the arguments that it is drawn for."""
-    builder = Builder(draw, scope.toolchain, scope.missing)
+    builder = Builder(draw, scope.traits, scope.missing)
     arguments = _arguments(draw, scope, builder)
-    focus = _rules(FAMILIES.get(scope.theme, ()), scope.toolchain, scope.missing)
-    everything = _rules((), scope.toolchain, scope.missing)
+    focus = _rules(FAMILIES.get(scope.theme, ()), scope.traits, scope.missing)
+    everything = _rules((), scope.traits, scope.missing)
     wanted = 1 + min(draw.upto(most - 1), draw.upto(most - 1)) if not draw.chance(40) else _MANY_STATEMENTS
     for _ in range(wanted * 3):
         if builder.length >= wanted:

@@ -36,7 +36,7 @@ def _scope(context: CellContext) -> Scope:
     assert toolchain.programs is not None, "a toolchain with generated clauses says what its models do with programs"
     theme = context.cell.theme
     missing = frozenset(context.backend.missing_features)
-    return Scope(theme, toolchain.name, toolchain.programs, missing, training=theme == TRAINING)
+    return Scope(theme, toolchain.programs, missing, training=theme == TRAINING)
 
 
 def _search(context: CellContext, strategy: st.SearchStrategy[Trial], share: Share, *, leaks: bool = False) -> None:

@@ -53,7 +53,7 @@ def scope_of(toolchain: str, theme: str, missing: frozenset[str] = frozenset()) 
     """The scope of a theme in a toolchain."""
     traits = toolchain_named(toolchain).programs
     assert traits is not None
-    return Scope(theme, toolchain, traits, missing, training=theme == TRAINING)
+    return Scope(theme, traits, missing, training=theme == TRAINING)
 
 
 def test_the_source_is_a_module_that_computes_what_it_says() -> None:

@@ -50,6 +50,7 @@ class Dynamo(Toolchain):
         keeps_writes=True,
         keeps_gradients=True,
         trains=True,
+        takes_python=True,
         saves=False,
     )
     conforming = ("dynamo_control", "aot_eager")

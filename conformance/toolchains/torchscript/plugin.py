@@ -41,6 +41,7 @@ class TorchScript(Toolchain):
         keeps_writes=False,
         keeps_gradients=False,
         trains=False,
+        takes_python=False,
         saves=True,
     )
     conforming = ("reference", "python_control")
