@@ -126,8 +126,9 @@ class Search:
             self.interrupted = True
             self._laboratory.close()  # a device may have answered what nobody waits for any more
         self._shrinking = None
-        for name in list(self._kinds):
-            self._confirm(name)
+        for name in sorted(self._kinds, key=lambda each: self._kinds[each].trial.size):
+            if not self._tally.explains(self._kinds[name].trial, self._kinds[name].found, self._kinds[name].count):
+                self._confirm(name)
         for finding in remembered:
             if not self._tally.knows(finding.cause):
                 self._tally.add(finding)

@@ -29,7 +29,7 @@ EXEMPTIONS: Mapping[str, str] = {
     "floats beyond an integer's range, cast to it": "the documentation of torch.Tensor.to: undefined",
     "the sign of NaN, and its payload": "IEEE 754, 6.3",
     "strides of dimensions of one element": "torch.Tensor.is_contiguous: they say nothing",
-    "which class of exception": "Dynamo and TorchScript wrap what is raised (torch._dynamo.exc, torch.jit.Error)",
+    "which class of exception": "compilers wrap what a model raises in classes of their own",
 }
 
 #: Of each dtype the relative and the absolute error that every computation in it may have.

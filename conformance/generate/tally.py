@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from conformance.api.errors import DeviceEnded
 from conformance.api.fingerprint import fingerprint
+from conformance.api.verdicts import Verdict
 from conformance.generate.axes import PLAIN
+from conformance.generate.judge import Difference
 from conformance.generate.places import values_of
 from conformance.generate.program import Trial
 
@@ -85,6 +88,17 @@ class Tally:
     def knows(self, cause: str) -> bool:
         """Whether there is a finding of a cause."""
         return any(each.cause == cause for each in self.findings)
+
+    def explains(self, trial: Trial, differences: Sequence[Difference], count: int) -> bool:
+        """Whether a smaller finding explains a failing trial: the same observable, and its operators are a part. It
+        counts more then."""
+        operators = {name for program in trial.programs for name in program.operators}
+        for known in self.findings:
+            repeats = known.verdict != Verdict.FLAKY.value
+            if repeats and known.observable == differences[0].observable and operators.issuperset(known.operators):
+                known.count += count
+                return True
+        return False
 
     def add(self, finding: Finding) -> None:
         """A finding; one of a cause that is known makes that count more."""
