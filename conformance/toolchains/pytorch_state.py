@@ -11,60 +11,33 @@ from typing import Any
 
 import torch
 
-_FUNCTIONS = (
-    types.FunctionType,
-    types.BuiltinFunctionType,
-    types.MethodType,
-    types.MethodDescriptorType,
-    types.WrapperDescriptorType,
-    types.GetSetDescriptorType,
-    property,
-    staticmethod,
-    classmethod,
-    type,
-)
-#: What is a backend's own: kernels for the device type that PyTorch keeps free for others.
-_OF_OTHERS = "PrivateUse"
-
-
-def functions() -> dict[str, dict[str, Any]]:
-    """The functions of each module of PyTorch that is imported, and of each class that one defines, by their names."""
-    found: dict[str, dict[str, Any]] = {}
-    for module_name, module in list(sys.modules.items()):
-        if module_name != "torch" and not module_name.startswith("torch."):
-            continue
-        names = found.setdefault(module_name, {})
-        for name, value in list(getattr(module, "__dict__", {}).items()):
-            # Not isinstance, which asks an object for its class: some of PyTorch's warn of it.
-            if not issubclass(type(value), _FUNCTIONS):
-                continue
-            names[name] = value
-            if issubclass(type(value), type) and value.__module__ == module_name:
-                inner = list(vars(value).items())
-                names |= {f"{name}.{each}": item for each, item in inner if issubclass(type(item), _FUNCTIONS)}
-    return found
-
-
-def kernels() -> dict[str, dict[str, str]]:
-    """For each operator what is registered with the dispatcher, by the key."""
-    found: dict[str, dict[str, str]] = {}
-    for operator in torch._C._dispatch_get_all_op_names():
-        lines = [line.partition(": ") for line in torch._C._dispatch_dump(operator).splitlines()]
-        found[operator] = {key: text for key, colon, text in lines if colon and _OF_OTHERS not in key}
-    return found
-
 
 class PyTorchState:
     """PyTorch as it was when this was made. ``settings`` gives the settings that count, as texts by name; ``tables``
     are mappings by which compilers go: a module, and a name there."""
 
+    #: What counts as a function; and kernels that are a backend's own: for the device type that PyTorch leaves free.
+    _FUNCTIONS = (
+        types.FunctionType,
+        types.BuiltinFunctionType,
+        types.MethodType,
+        types.MethodDescriptorType,
+        types.WrapperDescriptorType,
+        types.GetSetDescriptorType,
+        property,
+        staticmethod,
+        classmethod,
+        type,
+    )
+    _OF_OTHERS = "PrivateUse"
+
     def __init__(self, settings: Callable[[], dict[str, str]], tables: Sequence[tuple[str, str]] = ()) -> None:
         self._settings = settings
         self._named_tables = tables
-        self._functions_then = functions()
+        self._functions_then = self._functions()
         self._settings_then = settings()
         self._tables_then = self._tables()
-        self._kernels_then = kernels()
+        self._kernels_then = self._kernels()
 
     def changes(self, imports: list[str]) -> dict[str, Any]:
         """What has changed since: ``changes``, a sentence for each thing by its name; ``imported``, modules of PyTorch
@@ -76,7 +49,7 @@ class PyTorchState:
         for name in imports:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
-        now, settings, before = functions(), self._settings(), self._settings_then
+        now, settings, before = self._functions(), self._settings(), self._settings_then
         late = sorted(set(now) - set(self._functions_then))
         later = {f"{module}.{name}": _origin(value) for module in late for name, value in now[module].items()}
         later |= {name: value for name, value in settings.items() if name not in before}
@@ -98,12 +71,39 @@ class PyTorchState:
             for key in {**known, **entries}:
                 if entries.get(key) is not known.get(key) and (key in known or _is_of_pytorch(key)):
                     yield f"{table}[{key}]", f"an entry that is {_origin(entries.get(key))}"
-        registered = kernels()
+        registered = self._kernels()
         for operator, keys in self._kernels_then.items():
             now_there = registered.get(operator, {})
             for key in {**keys, **now_there}:
                 if now_there.get(key) != keys.get(key):
                     yield f"the kernel of {operator} for {key}", "another" if key in now_there else "gone"
+
+    @classmethod
+    def _functions(cls) -> dict[str, dict[str, Any]]:
+        """The functions of each imported module of PyTorch, and of each class that one defines, by their names."""
+        found: dict[str, dict[str, Any]] = {}
+        for module_name, module in list(sys.modules.items()):
+            if module_name != "torch" and not module_name.startswith("torch."):
+                continue
+            names = found.setdefault(module_name, {})
+            for name, value in list(getattr(module, "__dict__", {}).items()):
+                # Not isinstance, which asks an object for its class: some of PyTorch's warn of it.
+                if not issubclass(type(value), cls._FUNCTIONS):
+                    continue
+                names[name] = value
+                if issubclass(type(value), type) and value.__module__ == module_name:
+                    inner = list(vars(value).items())
+                    names |= {f"{name}.{each}": item for each, item in inner if issubclass(type(item), cls._FUNCTIONS)}
+        return found
+
+    @classmethod
+    def _kernels(cls) -> dict[str, dict[str, str]]:
+        """For each operator what is registered with the dispatcher, by the key."""
+        found: dict[str, dict[str, str]] = {}
+        for operator in torch._C._dispatch_get_all_op_names():
+            lines = [line.partition(": ") for line in torch._C._dispatch_dump(operator).splitlines()]
+            found[operator] = {key: text for key, colon, text in lines if colon and cls._OF_OTHERS not in key}
+        return found
 
     def _tables(self) -> dict[str, dict[str, Any]]:
         """The tables that are there, their keys as texts."""

@@ -29,10 +29,10 @@ _TABLES = (
 )
 
 
-def _settings() -> dict[str, str]:
+def _settings(modules: Sequence[str] = _CONFIGURED) -> dict[str, str]:
     """The settings of PyTorch's compilers, as far as these are imported."""
     found: dict[str, str] = {}
-    for module_name in _CONFIGURED:
+    for module_name in modules:
         module: Any = sys.modules.get(module_name)
         values = module.get_config_copy() if hasattr(module, "get_config_copy") else {}
         found |= {f"{module_name}.{name}": repr(value) for name, value in values.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -30,10 +30,10 @@ _SETTERS: tuple[tuple[str, Any], ...] = (
 )
 
 
-def _settings() -> dict[str, str]:
+def _settings(getters: Sequence[str] = _GETTERS, setters: Sequence[tuple[str, Any]] = _SETTERS) -> dict[str, str]:
     """The settings of the JIT, and whether there is one."""
-    found = {f"torch._C.{name}()": repr(getattr(torch._C, name)()) for name in _GETTERS if hasattr(torch._C, name)}
-    for name, value in _SETTERS:
+    found = {f"torch._C.{name}()": repr(getattr(torch._C, name)()) for name in getters if hasattr(torch._C, name)}
+    for name, value in setters:
         setter: Callable[[Any], Any] = getattr(torch._C, name)
         before = setter(value)
         setter(before)
