@@ -273,10 +273,22 @@ class Search:
             after *= 2
         if not repeated and kind.hastily and kind.found[0].observable == "hang":
             return
+        if repeated and not needed:
+            trial, repeated = self._cut(trial, repeated)
         if repeated:
             self._tally.add(_finding(trial, needed, repeated, kind.count))
         else:
             self._tally.add(_finding(trial, [], kind.found, kind.count, repeats=False))
+
+    def _cut(self, trial: Trial, found: list[Difference]) -> tuple[Trial, list[Difference]]:
+        """What ends a process without the calls that nobody comes to; and what is found in it."""
+        for place, step in enumerate(trial.steps[:-1], start=1):
+            if step.call is not None and found[0].observable in _VERDICTS:
+                shorter = dataclasses.replace(trial, steps=trial.steps[:place])
+                again = self._again(shorter, [])
+                if again and again[0].observable == found[0].observable:
+                    return shorter, again
+        return trial, found
 
     def _again(self, trial: Trial, before: list[Trial]) -> list[Difference]:
         """What is found in a trial in a process of its own, after others."""

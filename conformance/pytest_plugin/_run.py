@@ -98,6 +98,9 @@ class Runner:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Share the budget between the generated cells that were selected: each process comes to the same ones."""
         self._run.share_budget(item.stash[CELL] for item in session.items if CELL in item.stash)
+        # pytest has its cache from now on, unless that is turned off
+        cache = getattr(session.config, "cache", None)
+        self._run.kept = cache.mkdir("conformance-generated") if cache is not None else None
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:

@@ -7,7 +7,6 @@ import datetime
 import time
 import uuid
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -166,15 +165,8 @@ def _run_context(
         goldens=options.goldens,
         samples=options.operator_samples,
         generated=options.generated,
-        kept=_kept(config),
         tell=telling(config),
     )
-
-
-def _kept(config: pytest.Config) -> Path | None:
-    """The folder of what generated cells found, in pytest's cache; None where that is turned off."""
-    cache = getattr(config, "cache", None)
-    return cache.mkdir("conformance-generated") if cache is not None else None
 
 
 def _register_runner(

@@ -176,6 +176,15 @@ def test_a_trial_has_as_much_time_as_others_took_however_much_haste() -> None:
     assert laboratory._allowed() == 60.0
 
 
+def test_what_ends_a_process_has_no_calls_behind() -> None:
+    """Which would not get smaller by fewer bytes alone."""
+    called = dataclasses.replace(trial_of(["sign"]), steps=(*trial_of(["sign"]).steps, Step("call", call=_CALL)))
+    tally = Tally(7)
+    laboratory = FakeLaboratory(says("sign", "hang"))
+    Search(laboratory, st.just(called), HUNDRED, tally).run()  # type: ignore[arg-type]
+    assert [each.trial for each in tally.findings] == [trial_of(["sign"])]
+
+
 def test_a_hang_that_was_only_slow_is_none() -> None:
     """What a hurried trial did not come to the end of is no finding, if it does with more time."""
     seen = 0
