@@ -72,10 +72,10 @@ def try_mutant(task: Task) -> dict[str, Any]:
         if row["active"]:
             file = Path(folder, "trial")
             description = task.described(file)
-            row["kill"] = _killed(task, description, _generated(description, task), row["errors"])
+            row["kill"] = _killed(task, file, _generated(description, task), row["errors"])
             row["fired_in_trial"] = _size(file)
             if task.written:
-                row["written"] = {"kill": _killed(task, description, _written(description, task), row["errors"])}
+                row["written"] = {"kill": _killed(task, file, _written(description, task), row["errors"])}
         survived = row["active"] and row["kill"] is None
         return row if survived or not row["active"] else {**row, "witness": ""}
 
@@ -148,10 +148,12 @@ def _written(description: Description, task: Task) -> Iterator[tuple[Cell, int]]
         yield from ((cells[turn], 0) for cells in by_clause if turn < len(cells))
 
 
-def _killed(
-    task: Task, description: Description, cells: Iterable[tuple[Cell, int]], errors: list[str]
-) -> dict[str, Any] | None:
-    """The first breach, and how long it took; None where the mutant survives. What the harness got wrong is told."""
+def _killed(task: Task, firings: Path, cells: Iterable[tuple[Cell, int]], errors: list[str]) -> dict[str, Any] | None:
+    """The first breach after the mutant has done something, and how long it took; None where it survives.
+
+    What the harness got wrong is told in ``errors``.
+    """
+    description = task.described(firings)
     began = time.monotonic()
     # Fewer programs are others: their cells have a seed of their own.
     runs = {programs: _run(task, description, programs) for programs in (0, _FIRST_PROGRAMS, task.programs)}
@@ -161,7 +163,14 @@ def _killed(
                 outcome = result.outcome
                 if outcome.verdict is Verdict.HARNESS_ERROR:
                     errors.append(f"{cell.id}: {without_paths(outcome.message)[:300]}")
-                elif outcome.verdict.is_breach or outcome.verdict is Verdict.FLAKY:
+                elif not (outcome.verdict.is_breach or outcome.verdict is Verdict.FLAKY):
+                    continue
+                elif not _size(firings):
+                    # Nothing was wrong yet: whatever failed, such as a machine that is too busy, kills nobody.
+                    errors.append(
+                        f"false alarm, {cell.id}: {outcome.verdict.value}: {without_paths(outcome.message)[:300]}"
+                    )
+                else:
                     return {
                         "clause": cell.clause.id,
                         "cell": cell.id,
