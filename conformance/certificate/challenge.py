@@ -43,7 +43,7 @@ def challenge(
     """Hold a certificate against the backend that is installed here, by its files and by a new run.
 
     ``library`` is that of a backend without a plugin; ``say`` is told what goes on. More than one of ``workers`` takes
-    pytest-xdist. Without a ``seed`` the run has a random one, which is none of the certificate's. Raises SelectionError
+    pytest-xdist. Without a ``seed`` the run has a random one, which is not the certificate's. Raises SelectionError
     for a backend that cannot be had here, ReportError for a new report that cannot be read.
     """
     found = _installed(certificate, library)
@@ -66,7 +66,7 @@ def challenge(
 def _another_seed(certificate: Certificate) -> int:
     """A seed that the certificate was not made from: that one shows nothing that was not shown."""
     draw = random.SystemRandom()
-    while (seed := draw.randrange(2**31)) in certificate.seeds:
+    while (seed := draw.randrange(2**31)) == certificate.seed:
         pass
     return seed
 

@@ -125,8 +125,8 @@ def _faults_of_the_plan(report: Report) -> list[str]:
 
 
 def _is_empty(cell: Cell | None, row: CellRow) -> bool:
-    """Whether a generated cell passed, and does not say that it tried anything."""
-    tried = row.generated.tried if row.generated else 0
+    """Whether a generated cell passed, and does not say that it tried anything, or that it was refused."""
+    tried = row.generated.tried + sum(row.generated.refused.values()) if row.generated else 0
     return cell is not None and bool(cell.theme) and row.verdict is Verdict.PASS and not tried
 
 

@@ -48,7 +48,7 @@ _COUNT = {"type": "integer", "minimum": 0}
 #: What generated cells were drawn from and tried; a budget of a run that says none is empty.
 _GENERATED = _object(
     {
-        "seeds": {"type": "array", "items": {"type": "integer"}, "minItems": 1},
+        "seed": {"type": "integer"},
         "budget": _TEXT,
         "tried": {"type": "object", "additionalProperties": _COUNT},
         "discarded": _COUNT,
@@ -177,21 +177,15 @@ class Certificate:
         return told
 
     @property
-    def seeds(self) -> frozenset[int]:
-        """The seeds of the run, and of what it generated."""
-        generated = self._generated
-        seed = self.statement["predicate"]["configuration"][0]["annotations"]["seed"]
-        return frozenset({int(seed), *map(int, generated.get("seeds", ()))})
+    def seed(self) -> int:
+        """The seed of the run, from which everything was drawn that it generated."""
+        return int(self.statement["predicate"]["configuration"][0]["annotations"]["seed"])
 
     @property
     def budget(self) -> str:
         """What generated cells might try; empty where that is not told."""
-        return str(self._generated.get("budget", ""))
-
-    @property
-    def _generated(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.statement["predicate"]["configuration"][2]["annotations"].get("generated", {})
-        return found
+        plan: dict[str, Any] = self.statement["predicate"]["configuration"][2]["annotations"]
+        return str(plan.get("generated", {}).get("budget", ""))
 
     @property
     def _facts(self) -> dict[str, Any]:
@@ -323,7 +317,7 @@ def _statement(file: ReportFile, level: Level) -> dict[str, Any]:
 def _generated(run: Run, summary: GeneratedSummary) -> dict[str, Any]:
     """What generated cells were drawn from, and how much each clause tried."""
     return {
-        "seeds": summary.seeds,
+        "seed": run.seed,
         "budget": run.generated or "",
         "tried": {each.clause: each.tried for each in summary.clauses},
         "discarded": sum(sum(each.discarded.values()) for each in summary.clauses),

@@ -121,7 +121,7 @@ def _verify(options: argparse.Namespace) -> int:
                     "(give it with --report), and no signature is verified (--public-key)"
                 )
         if not reasons and options.rerun:
-            if options.seed in certificate.seeds:
+            if options.seed == certificate.seed:
                 return refuse(f"--seed: the certificate was made from {options.seed}; a rerun takes another")
             reasons = _rerun(certificate, options)
     except (ReportError, SelectionError) as error:

@@ -13,6 +13,7 @@ from conformance.cli._common import Commands, refuse
 from conformance.contract import (
     CONTRACT_VERSION,
     Clause,
+    SpeaksOf,
     contract_digest,
     shipped_clauses,
     suite_function,
@@ -115,7 +116,8 @@ def facts_of(clause: Clause) -> dict[str, str]:
         "source": clause.source,
         "suite": clause.suite,
         "toolchain": clause.toolchain,
-        "cases": ", ".join(clause.cases) or "every case of the corpus",
+        ("themes" if clause.speaks_of is SpeaksOf.GENERATED else "cases"): ", ".join(clause.cases)
+        or "every case of the corpus",
         "runtimes": ", ".join(clause.runtimes),
         "host states": ", ".join(state.value for state in clause.hosts),
         "target states": ", ".join(state.value for state in clause.targets) or "the host alone",

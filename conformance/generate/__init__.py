@@ -30,3 +30,6 @@ LEAST_PROGRAMS = 25
 LEAST_SCENARIOS = 5
 #: A scenario takes the time of so many programs.
 PROGRAMS_OF_A_SCENARIO = 10
+
+#: What an author's class is told for the name of a case where it is asked about a program.
+AS_CASE = "generated"

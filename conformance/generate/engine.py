@@ -8,38 +8,42 @@ make it fail again.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
-import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import hypothesis
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
-from conformance._util.files import write_atomically
 from conformance.api.errors import DeviceTimeout
 from conformance.api.verdicts import Verdict
 from conformance.generate.budget import Share
 from conformance.generate.judge import Difference
+from conformance.generate.kept import Kept
 from conformance.generate.laboratory import Discarded, Ended, Laboratory, Refused
-from conformance.generate.program import Trial, as_plain, trial_from_plain
+from conformance.generate.program import Trial
 from conformance.generate.tally import Finding, Tally
 
 #: Seconds that making the findings of a round smaller may take, and those of a cell.
 _SHRINKING_SECONDS = 12.0
 _SHRINKING_SECONDS_OF_A_CELL = 40.0
+#: What need not be made smaller: it happens once in a process, whatever the trial is.
+_STATE = "process state"
+#: What a trial is taken for, one that ends a process, and one that hangs, where a number of programs is asked for:
+#: nothing goes by the clock then, so that a seed gives the same each time.
+_NOMINAL_SECONDS = {"": 0.03, "crash": 0.2, "hang": 1.0}
 #: A cell tells so many kinds of failures apart.
 _MOST_KINDS = 12
 #: Hypothesis is asked for so many at a time, which are drawn from a seed of their own.
 _ROUND = 100
 #: So many of the trials before a failure are played again at most, to see whether it takes them.
 _MOST_BEFORE = 64
-
-
-_NEVER = float("inf")
+#: Where something hangs a trial gets this part of its time while that is made smaller, and this to confirm it.
+_HASTE = 1 / 30
+_HASTE_TO_CONFIRM = 1 / 10
 
 
 class _Enough(BaseException):
@@ -53,6 +57,19 @@ class _Failure(Exception):
 @functools.cache
 def _kind(name: str) -> type[_Failure]:
     return type(f"Failure_{name}", (_Failure,), {})
+
+
+@dataclasses.dataclass(slots=True)
+class _Smallest:
+    """A kind of failure: the trial that showed it, the smallest since, what was played before that, what was found."""
+
+    first: Trial
+    trial: Trial
+    before: list[Trial]
+    found: list[Difference]
+    #: Found when trials had less than their time: a hang then may have been none.
+    hastily: bool = False
+    count: int = 1
 
 
 class Search:
@@ -78,34 +95,63 @@ class Search:
         self._strategy = strategy
         self._share = share
         self._tally = tally
-        self._kept = kept
+        self._kept = Kept(kept)
         self._told = told
         self._leaks = leaks
         self._first_only = first_only
         self._began = time.monotonic()
-        self._until = _NEVER
+        #: Whether somebody interrupted it; what it had found by then is confirmed and noted.
+        self.interrupted = False
+        #: What is left of the seconds in which the round's failures are made smaller; None until there is one.
+        self._shrinking: float | None = None
         self._shrinking_left = _SHRINKING_SECONDS_OF_A_CELL
         self._number = 0
-        #: The smallest trial of each kind, what was played before it, and what was found.
-        self._smallest: dict[str, tuple[Trial, list[Trial], list[Difference]]] = {}
-        self._counts: dict[str, int] = {}
+        #: What of the process was seen to change: it may do so once, and hides nothing else then.
+        self._changed: set[str] = set()
+        self._kinds: dict[str, _Smallest] = {}
 
     def run(self) -> None:
-        """Search until the share is used up, and note everything in the tally."""
-        for trial in self._remembered():
-            self._try(trial)
-        while not self._is_done():
-            before = self._seen
-            self._round()
-            if before == self._seen:
-                break  # there is nothing left that was not tried
-        for name in self._smallest:
+        """Search until the share is used up, or somebody interrupts, and note everything in the tally."""
+        # what a seed comes to shall not depend on which cells the process had before
+        self._laboratory.fresh()
+        self._laboratory.haste = 1.0
+        remembered: list[Finding] = []
+        by_time = self._share.seconds is not None
+        try:
+            for trial, before in self._kept.trials():
+                self._look_again(trial, before, remembered)
+            self._number = self._kept.rounds_done(self._tally.seed) if by_time else 0
+            self._search()
+        except KeyboardInterrupt:
+            self.interrupted = True
+            self._laboratory.close()  # a device may have answered what nobody waits for any more
+        self._shrinking = None
+        for name in list(self._kinds):
             self._confirm(name)
+        for finding in remembered:
+            if not self._tally.knows(finding.cause):
+                self._tally.add(finding)
         self._tally.seconds = time.monotonic() - self._began
-        self._remember()
+        again = self._kept.untried if self.interrupted else []
+        unfinished = (self._tally.seed, max(0, self._number - 1)) if self.interrupted and by_time else None
+        self._kept.write([*((each.trial, list(each.before)) for each in self._tally.findings), *again], unfinished)
+
+    def _look_again(self, trial: Trial, before: list[Trial], remembered: list[Finding]) -> None:
+        """Play what was found by an earlier run. It counts as no program of the seed, and explains none away."""
+        found = self._again(trial, before)
+        if found:
+            self._told(f"{found[0].observable}, as before: {found[0].text}")
+            remembered.append(_finding(trial, before, found, 1))
+
+    def _search(self) -> None:
+        while not self._is_done():
+            seen = self._seen
+            self._round()
+            if seen == self._seen:
+                break  # there is nothing left that was not tried
 
     def _is_done(self) -> bool:
-        if self._smallest and self._first_only:
+        if self._kinds and self._first_only:
             return True
         return self._share.is_used_up(self._tally.tried, time.monotonic() - self._began)
 
@@ -115,7 +161,7 @@ class Search:
 
     def _round(self) -> None:
         self._number += 1
-        self._until = _NEVER
+        self._shrinking = None
         shrinks = not self._first_only and self._shrinking_left > 0
 
         @hypothesis.seed(self._tally.seed * 1009 + self._number)
@@ -132,27 +178,28 @@ class Search:
         @hypothesis.given(self._strategy)
         def search(trial: Trial) -> None:
             failing = self._try(trial)
-            if self._until == _NEVER and self._is_done():
+            if self._shrinking is None and self._is_done():
                 raise _Enough
-            if failing is not None and shrinks:
-                if self._until == _NEVER:
-                    self._until = time.monotonic() + min(_SHRINKING_SECONDS, self._shrinking_left)
+            if failing is not None and shrinks and not failing.startswith(_STATE.replace(" ", "_")):
+                if self._shrinking is None:
+                    self._shrinking = min(_SHRINKING_SECONDS, self._shrinking_left)
                 raise _kind(failing)
-            if time.monotonic() > self._until:
-                raise _Enough
 
-        began = time.monotonic()
-        # what failed is in self._smallest, whatever hypothesis thinks of how often it did
+        # what failed is in self._kinds, whatever hypothesis thinks of how often it did
         with contextlib.suppress(_Enough, _Failure, ExceptionGroup, hypothesis.errors.HypothesisException):
             search()
-        if self._until != _NEVER:
-            self._shrinking_left -= time.monotonic() - began
+        if self._shrinking is not None:
+            # a run that is killed, or a worker of one that is interrupted, leaves at least this
+            self._kept.write([(each.trial, []) for each in self._kinds.values()] + self._kept.untried, None)
 
     def _try(self, trial: Trial) -> str | None:
         """Play a trial; the kind of its failure where that is worth making smaller, or None."""
-        shrinking = self._until != _NEVER
-        if shrinking and time.monotonic() > self._until:
+        shrinking = self._shrinking is not None
+        if self._shrinking is not None and self._shrinking <= 0:
             raise _Enough
+        hastily = self._laboratory.haste < 1
+        began = time.monotonic()
+        ended = ""
         try:
             found = self._laboratory.differences(trial, leaks=self._leaks)
         except Discarded as reason:
@@ -163,72 +210,83 @@ class Search:
             if not shrinking:
                 self._tally.refused[str(operator)] += 1
             return None
-        except Ended as ended:
-            found = [_difference(ended)]
+        except Ended as error:
+            found = [_difference(error)]
+            ended = found[0].observable
+            if ended == "hang":
+                self._laboratory.haste = _HASTE
+        finally:
+            if self._shrinking is not None:
+                spent = _NOMINAL_SECONDS[ended] if self._share.seconds is None else time.monotonic() - began
+                self._shrinking -= spent
+                self._shrinking_left -= spent
         if not shrinking:
             self._tally.count(trial)
+        found = [each for each in found if each.text not in self._changed]
         if not found:
             return None
         observable = found[0].observable
+        if observable == _STATE:
+            self._changed.update(each.text for each in found)
         explained = self._explained(trial, observable)
         if explained is not None and not shrinking:
-            self._counts[explained] += 1
+            self._kinds[explained].count += 1
             return None
-        name = f"{observable} {self._number}".replace(" ", "_")
-        if name not in self._smallest:
-            if len(self._smallest) >= _MOST_KINDS:
+        number = len(self._changed) if observable == _STATE else self._number
+        name = f"{observable} {number}".replace(" ", "_")
+        before = self._laboratory.played[:-1]
+        known = self._kinds.get(name)
+        if known is None:
+            if len(self._kinds) >= _MOST_KINDS:
                 return None
-            self._told(f"{observable}: {found[0].text}")
-            self._counts[name] = 1
-        smallest = self._smallest.get(name)
-        if smallest is None or trial.size <= smallest[0].size:
-            self._smallest[name] = (trial, self._laboratory.played[:-1], found)
+            ending = "" if self._first_only else "; being made smaller"
+            self._told(f"{observable}: {found[0].text}{ending}")
+            self._kinds[name] = _Smallest(trial, trial, before, found, hastily)
+        elif trial.size <= known.trial.size:
+            known.trial, known.before, known.found = trial, before, found
         return name
 
     def _explained(self, trial: Trial, observable: str) -> str | None:
         """Of an earlier round the failure with the same observable, whose operators the trial has too."""
         operators = {name for program in trial.programs for name in program.operators}
-        for name, (smaller, _, found) in self._smallest.items():
+        for name, kind in self._kinds.items():
             earlier = not name.endswith(f"_{self._number}")
-            needed = {each for program in smaller.programs for each in program.operators}
-            if earlier and found[0].observable == observable and needed <= operators:
+            needed = {each for program in kind.trial.programs for each in program.operators}
+            if earlier and kind.found[0].observable == observable and needed <= operators:
                 return name
         return None
 
     def _confirm(self, name: str) -> None:
         """Play what was found in a process of its own, alone or after what was played before it, and note it."""
-        trial, before, found = self._smallest[name]
+        kind = self._kinds[name]
+        trial, needed = kind.trial, list[Trial]()
         repeated = self._again(trial, [])
-        after = 0
-        if not repeated and before:
-            after = 1
-            while after <= min(len(before), _MOST_BEFORE):
-                repeated = self._again(trial, before[-after:])
-                if repeated:
-                    break
-                after *= 2
-        found = repeated or found
-        observable = found[0].observable
-        verdicts = {"crash": Verdict.CRASH, "hang": Verdict.TIMEOUT}
-        verdict = verdicts.get(observable, Verdict.FAIL) if repeated else Verdict.FLAKY
-        message = "; ".join(dict.fromkeys(each.text for each in found[:4]))
-        if after and repeated:
-            message = f"after {after} other trials in the same process: {message}"
-        elif not repeated:
-            message = f"once, and not again in a fresh process: {message}"
-        self._tally.add(
-            Finding(
-                trial, observable, found[0].phase, verdict.value, message, self._counts[name], after, found[0].ended
-            )
-        )
+        if not repeated and kind.found[0].observable == "hang" and trial != kind.first:
+            # what is smaller was slow in a hurry, and no more than that
+            trial = kind.first
+            repeated = self._again(trial, [])
+        after = 1
+        while not repeated and after <= min(len(kind.before), _MOST_BEFORE):
+            needed = kind.before[-after:]
+            repeated = self._again(trial, needed)
+            after *= 2
+        if not repeated and kind.hastily and kind.found[0].observable == "hang":
+            return
+        if repeated:
+            self._tally.add(_finding(trial, needed, repeated, kind.count))
+        else:
+            self._tally.add(_finding(trial, [], kind.found, kind.count, repeats=False))
 
     def _again(self, trial: Trial, before: list[Trial]) -> list[Difference]:
+        """What is found in a trial in a process of its own, after others."""
         self._laboratory.fresh()
+        haste = self._laboratory.haste
+        self._laboratory.haste = _HASTE_TO_CONFIRM if haste < 1 else haste
         try:
             for each in before:
                 try:
                     self._laboratory.differences(each, leaks=self._leaks)
-                except (Discarded, Refused):
+                except (Discarded, Refused, Ended):
                     continue
             return self._laboratory.differences(trial, leaks=self._leaks)
         except (Discarded, Refused):
@@ -236,31 +294,28 @@ class Search:
         except Ended as ended:
             return [_difference(ended)]
         finally:
+            self._laboratory.haste = haste
             self._laboratory.fresh()
-
-    # What was found before.
-
-    def _remembered(self) -> Iterator[Trial]:
-        if self._kept is None or not self._kept.is_file():
-            return
-        try:
-            for plain in json.loads(self._kept.read_text())["trials"]:
-                yield trial_from_plain(plain)
-        except (ValueError, KeyError, TypeError):
-            return  # of another release: what it found is found again, or not
-
-    def _remember(self) -> None:
-        if self._kept is None:
-            return
-        if self._tally.findings:
-            document: dict[str, Any] = {"trials": [as_plain(each.trial) for each in self._tally.findings]}
-            self._kept.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(self._kept, json.dumps(document, indent=1))
-        else:
-            self._kept.unlink(missing_ok=True)
 
 
 def _difference(ended: Ended) -> Difference:
     """The end of a process as something that differs."""
     observable = "hang" if isinstance(ended.error, DeviceTimeout) else "crash"
     return Difference(0, observable, str(ended), ended.error.phase, ended.error)
+
+
+_VERDICTS = {"crash": Verdict.CRASH, "hang": Verdict.TIMEOUT}
+
+
+def _finding(
+    trial: Trial, before: list[Trial], found: list[Difference], count: int, *, repeats: bool = True
+) -> Finding:
+    """What was found in a trial, as the tally has it."""
+    observable = found[0].observable
+    message = "; ".join(dict.fromkeys(each.text for each in found[:4]))
+    verdict = _VERDICTS.get(observable, Verdict.FAIL)
+    if not repeats:
+        verdict, message = Verdict.FLAKY, f"once, and not again in a fresh process: {message}"
+    elif before:
+        message = f"after {len(before)} other trials in the same process: {message}"
+    return Finding(trial, observable, found[0].phase, verdict.value, message, count, tuple(before), found[0].ended)

@@ -90,6 +90,15 @@ def differences(trial: Trial, known: Knowledge, actual: Sequence[Mapping[str, An
     return list(_Judge(trial, known, rules).all(actual))
 
 
+def tolerances_of(trial: Trial, declared: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+    """Of each dtype the relative and absolute error that a result of a trial may have, however stable it is."""
+    coarse = _COARSE.get(trial.coarsest(), 0.0)
+    return {
+        name: (max(rtol, coarse, declared.get(name, (0, 0))[0]), max(atol, coarse / 10, declared.get(name, (0, 0))[1]))
+        for name, (rtol, atol) in _FLOORS.items()
+    }
+
+
 class _Judge:
     def __init__(self, trial: Trial, known: Knowledge, rules: Rules) -> None:
         self._trial = trial
@@ -97,6 +106,7 @@ class _Judge:
         self._rules = rules
         self._random = any("random" in program.marks for program in trial.programs)
         self._coarse = _COARSE.get(trial.coarsest(), 0.0)
+        self._tolerances = tolerances_of(trial, rules.tolerances)
 
     def all(self, actual: Sequence[Mapping[str, Any]]) -> Any:
         for number, row in enumerate(actual[:-1]):
@@ -249,8 +259,8 @@ class _Judge:
         if late:
             yield Difference(number, "values", f"result of call {late[0] + 1} changed after it was given")
         state = {name: change for name, change in row["state"].items() if name not in eager["state"]}
-        if state:
-            yield Difference(number, "process state", f"after the trial: {_changes(state)}")
+        for name, (was, now) in state.items():
+            yield Difference(number, "process state", f"the trial changed {name}: it was {was}, and is {now}")
         if row.get("kept", 0) > eager.get("kept", 0):
             yield Difference(
                 number,
@@ -286,12 +296,7 @@ class _Judge:
         return self._floats(mine, eager, computed, str(eager.dtype).removeprefix("torch."))
 
     def _floats(self, mine: torch.Tensor, eager: torch.Tensor, computed: Sequence[torch.Tensor], dtype: str) -> str:
-        rtol, atol = _FLOORS[dtype]
-        declared = self._rules.tolerances.get(dtype)
-        if declared:
-            rtol, atol = max(rtol, declared[0]), max(atol, declared[1])
-        rtol = max(rtol, self._coarse)
-        atol = max(atol, self._coarse / 10)
+        rtol, atol = self._tolerances[dtype]
         found, theirs = mine.to(torch.float64), eager.to(torch.float64)
         largest = torch.finfo(eager.dtype).max
         others = [each.to(torch.float64) for each in computed]
@@ -389,7 +394,3 @@ def _told(raised: Mapping[str, Any]) -> str:
 
 def _shown(tensor: torch.Tensor | None) -> str:
     return "None" if tensor is None else describe(tensor)
-
-
-def _changes(state: Mapping[str, Sequence[str]]) -> str:
-    return "; ".join(f"{name} was {was}, is {now}" for name, (was, now) in state.items())

@@ -15,6 +15,16 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 #: The unit in the last place of 1.
 _UNITS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+#: Operators that compute nothing: they choose, copy, or change a sign.
+_MOVES = frozenset(
+    (
+        "abs", "amax", "amin", "cat", "clamp", "clamp_max", "clamp_min", "clone", "constant_pad_nd", "copy", "cummax",
+        "cummin", "diag_embed", "embedding", "fill", "flip", "gather", "index", "index_copy", "index_put",
+        "index_select", "lift_fresh", "masked_fill", "masked_select", "max", "maximum", "median", "min", "minimum",
+        "neg", "relu", "repeat", "roll", "scatter", "sort", "stack", "take", "take_along_dim", "_to_copy", "topk",
+        "tril", "triu", "where", "zeros_like",
+    )
+)  # fmt: skip
 
 
 class Noise(TorchDispatchMode):
@@ -25,30 +35,31 @@ class Noise(TorchDispatchMode):
         self._dtype = getattr(torch, dtype)
         self._unit = _UNITS[dtype]
         self._generator = torch.Generator().manual_seed(seed)
+        # the first numbers of neighbouring seeds have much in common
+        torch.rand(1000, generator=self._generator)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         if func.is_view or torch.Tag.nondeterministic_seeded in func.tags:
             return result
-        known = {id(each) for each in pytree.tree_leaves(args)} if func._schema.is_mutable else ()
         for each in pytree.tree_leaves(result):
             if isinstance(each, torch.Tensor) and each.dtype in (torch.float64, torch.complex128) and each.numel():
-                self._move(each, in_place=id(each) in known)
+                self._move(each, moved=func._schema.name.partition("::")[2].rstrip("_") in _MOVES)
         return result
 
-    def _move(self, tensor: torch.Tensor, *, in_place: bool) -> None:
+    def _move(self, tensor: torch.Tensor, *, moved: bool) -> None:
         if tensor.is_complex():
             tensor = torch.view_as_real(tensor)
         if 0 in tensor.stride() and tensor.numel() > 1:
             return  # one element stands for several, which would be moved several times
-        inexact = self._is_inexact(tensor)
+        inexact = self._is_inexact(tensor, moved=moved)
         if not bool(inexact.any()):
             return
         signs = torch.randint(0, 2, tensor.shape, generator=self._generator, dtype=torch.float64) * 2 - 1
         tensor.mul_(torch.where(inexact, 1 + signs * self._unit, 1.0))
 
-    def _is_inexact(self, tensor: torch.Tensor) -> torch.Tensor:
-        if self._dtype == torch.float64:
-            # what float32 holds was likely exact; nothing wider is there to ask
-            return (tensor.to(torch.float32).to(torch.float64) != tensor) & tensor.isfinite()
-        return (tensor.to(self._dtype).to(torch.float64) != tensor) & tensor.isfinite()
+    def _is_inexact(self, tensor: torch.Tensor, *, moved: bool) -> torch.Tensor:
+        """Which elements rounding may have made. What is ``moved`` about is as it was if the dtype holds it; a result
+        of arithmetic is surely exact only if it has few digits: a constant such as 0.1 is rounded before its use."""
+        held = self._dtype if moved and self._dtype != torch.float64 else torch.float32 if moved else torch.float16
+        return (tensor.to(held).to(torch.float64) != tensor) & tensor.isfinite()

@@ -151,17 +151,21 @@ def modes() -> dict[str, str]:
 
 def process_state() -> dict[str, str]:
     """What a process has for everybody in it, as text, or as a digest where that may be private."""
-    environment = hashlib.sha256(repr(sorted(os.environ.items())).encode(errors="surrogateescape")).hexdigest()[:16]
     return {
         **modes(),
-        "environment variables": environment,
-        "working directory": hashlib.sha256(os.getcwd().encode(errors="surrogateescape")).hexdigest()[:16],
+        **{f"the variable {name}": _digest(value) for name, value in os.environ.items()},
+        "the working directory": _digest(os.getcwd()),
         "recursion limit": str(sys.getrecursionlimit()),
         "garbage collector": str(gc.isenabled()),
         "sys.excepthook": getattr(sys.excepthook, "__qualname__", "another object"),
         "filters of warnings": str(len(warnings.filters)),
         **{f"functions of {name}": _functions(name) for name in _OWNERS},
     }
+
+
+def _digest(text: str) -> str:
+    """A text that may be private, as something that shows whether it is the same."""
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:8]
 
 
 _OWNERS: dict[str, Any] = {

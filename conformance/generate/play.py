@@ -143,7 +143,12 @@ class Player:
         """What the trial left: results that changed after they were given, and what is not as it was in the process."""
         late = [number for number, result, then in self._results if not all(map(_same_bits, tensors_in(result), then))]
         after = process_state()
-        changed = {name: [value, after.get(name, "")] for name, value in before.items() if after.get(name) != value}
+        names = sorted({*before, *after})
+        changed = {
+            name: [before.get(name, "not there"), after.get(name, "not there")]
+            for name in names
+            if before.get(name) != after.get(name)
+        }
         row: dict[str, Any] = {"late": late, "state": changed}
         if leaks:
             kept = memories([*tensors_in([each[1] for each in self._results]), *self._all_arguments()])
@@ -275,13 +280,18 @@ def build(program: Program, seed: int, *, wide: bool = False) -> torch.nn.Module
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     if len(linecache.cache) > 4000:
         linecache.clearcache()
-    state = {name: make(_reseeded(spec, seed), wide=wide) for name, spec in (*program.parameters, *program.buffers)}
+    state = made_state(program, seed, wide=wide)
     torch.manual_seed(seed)
     if wide and program.modules:
         # made as it is in its own dtype: a generator gives other numbers for another dtype
         with _default_dtype(torch.float32):
             return namespace["Model"](**state).eval().double()  # type: ignore[no-any-return]
     return namespace["Model"](**state).eval()  # type: ignore[no-any-return]
+
+
+def made_state(program: Program, seed: int, *, wide: bool = False) -> dict[str, torch.Tensor]:
+    """What a model of a program is made with: its parameters and buffers by their names."""
+    return {name: make(_reseeded(spec, seed), wide=wide) for name, spec in (*program.parameters, *program.buffers)}
 
 
 def _reseeded(spec: Any, seed: int) -> Any:

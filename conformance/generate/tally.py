@@ -24,8 +24,8 @@ class Finding:
     message: str
     #: What was wrong beside, and how many trials were found before they were made smaller.
     count: int = 1
-    #: How many trials had to be played before it in the same process.
-    after: int = 0
+    #: The trials that have to be played before it in the same process.
+    before: tuple[Trial, ...] = ()
     #: What became of the process, where it ended.
     ended: DeviceEnded | None = None
 
@@ -59,7 +59,7 @@ class Finding:
             "inputs": [str(step) for step in self.trial.steps],
             "fingerprint": fingerprint("", self.verdict, self.phase, self.cause),
         }
-        return row | ({"after": self.after} if self.after else {})
+        return row | ({"after": len(self.before)} if self.before else {})
 
 
 class Tally:
@@ -81,6 +81,10 @@ class Tally:
         values = values_of(trial)
         self._values.update(values)
         self._pairs.update((one, other) for index, one in enumerate(values) for other in values[:index])
+
+    def knows(self, cause: str) -> bool:
+        """Whether there is a finding of a cause."""
+        return any(each.cause == cause for each in self.findings)
 
     def add(self, finding: Finding) -> None:
         """A finding; one of a cause that is known makes that count more."""

@@ -37,13 +37,12 @@ FAMILIES = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scope:
-    """What trials are drawn for: a theme, a toolchain, what its models can do, and the features that are missing."""
+    """What trials are drawn for: a theme, what models of a toolchain can do, and the features that are missing."""
 
     theme: str
-    toolchain: str
     traits: ProgramTraits
     missing: frozenset[str] = frozenset()
-    #: Operators that the backend was seen to refuse by name: what contains one is not worth another trial.
+    #: Whether arguments require grad, and calls are gone back from.
     training: bool = False
 
 
@@ -62,9 +61,15 @@ def _program_trial(draw: Any, scope: Scope) -> Trial:
     steps = [Step("model"), Step("lower", 0, dynamic), Step("call", 0, call=first)]
     if drawing.chance(6):
         steps += [Step("call", 0, call=each) for each in calls.sizes(first)]
-    for _ in range(drawing.choice((1, 0, 2, 3))):
+    if scope.traits.saves and drawing.chance(3):
+        steps.append(Step("save_load", 0))
+        steps.append(Step("call", 1, call=calls.varied(first)))
+    lowered = sum(step.action in ("lower", "save_load") for step in steps)
+    # where a call of another kind makes no compiler start again, calls cost next to nothing
+    for _ in range(drawing.choice((2, 1, 0, 3) if scope.traits.trains else (3, 1, 5, 8))):
+        number = drawing.upto(lowered - 1)
         action = drawing.of("call", "call", "refill")
-        steps.append(Step(action, 0, call=calls.varied(first) if action == "call" else calls.again(first)))
+        steps.append(Step(action, number, call=calls.varied(first) if action == "call" else calls.again(first)))
     if "random" in program.marks:
         steps.append(Step("call", 0, call=first))
     if (program.parameters or program.buffers) and drawing.chance(4):
@@ -79,13 +84,13 @@ def weight_changes(scope: Scope) -> tuple[str, ...]:
 
 
 @functools.lru_cache(maxsize=256)
-def _rules(families: tuple[str, ...], toolchain: str, missing: frozenset[str]) -> tuple[Rule, ...]:
+def _rules(families: tuple[str, ...], traits: ProgramTraits, missing: frozenset[str]) -> tuple[Rule, ...]:
     """Rules as often as they weigh; all families where none is given."""
     return tuple(
         each
         for each in RULES
         if (not families or each.family in families)
-        and (not each.toolchains or toolchain in each.toolchains)
+        and all(getattr(traits, trait) for trait in each.traits)
         and not missing.intersection(each.needs)
         for _ in range(each.weight)
     )
@@ -93,10 +98,10 @@ def _rules(families: tuple[str, ...], toolchain: str, missing: frozenset[str]) -
 
 def draw_program(draw: Draw, scope: Scope, most: int = 7) -> tuple[Program, list[Argument]]:
     """A program, and the arguments that it is drawn for."""
-    builder = Builder(draw, scope.toolchain, scope.missing)
+    builder = Builder(draw, scope.traits, scope.missing)
     arguments = _arguments(draw, scope, builder)
-    focus = _rules(FAMILIES.get(scope.theme, ()), scope.toolchain, scope.missing)
-    everything = _rules((), scope.toolchain, scope.missing)
+    focus = _rules(FAMILIES.get(scope.theme, ()), scope.traits, scope.missing)
+    everything = _rules((), scope.traits, scope.missing)
     wanted = 1 + min(draw.upto(most - 1), draw.upto(most - 1)) if not draw.chance(40) else _MANY_STATEMENTS
     for _ in range(wanted * 3):
         if builder.length >= wanted:
@@ -177,8 +182,10 @@ def _layout(draw: Draw, scope: Scope, shape: Sequence[int]) -> str:
 
 
 def _values(draw: Draw, scope: Scope) -> str:
-    if not draw.chance(2):
-        return "ordinary"
+    return _value(draw, scope) if draw.chance(2) else "ordinary"
+
+
+def _value(draw: Draw, scope: Scope) -> str:
     kinds = [each for each in _VALUES if "non_finite" not in scope.missing or each not in _NOT_FINITE]
     return draw.choice(kinds)
 
@@ -222,7 +229,7 @@ class Calls:
     def varied(self, first: Call) -> Call:
         """A later call: other numbers, and now and then other values, layouts, sizes, dtypes or modes."""
         arguments = tuple(map(self._reseeded, first.arguments))
-        for _ in range(self._draw.of(1, 0, 2)):
+        for _ in range(self._draw.of(1, 2, 0, 3)):
             arguments = self._changed(arguments)
         call = dataclasses.replace(first, arguments=arguments, tied=None)
         return self._under(call) if self._draw.chance(2) else call
@@ -243,8 +250,8 @@ class Calls:
     def _under(self, call: Call) -> Call:
         draw, traits = self._draw, self._scope.traits
         modes = ["grad", "no_grad", "inference"]
-        if traits.keeps_gradients and draw.chance(10):
-            modes = ["autocast", "deterministic", "default float64"]
+        if draw.chance(10):
+            modes = ["deterministic", "default float64", "autocast" if traits.keeps_gradients else "deterministic"]
         mode = draw.choice(modes)
         backward = self._scope.training and traits.keeps_gradients and mode not in ("no_grad", "inference")
         tensors = [place for place, each in enumerate(call.arguments) if isinstance(each, TensorSpec)]
@@ -258,7 +265,7 @@ class Calls:
             mode=mode,
             backward=backward,
             train=traits.trains and draw.chance(4),
-            thread=draw.chance(12),
+            thread=draw.chance(6),
             tied=tied,
         )
 
@@ -277,7 +284,7 @@ class Calls:
 
     def _changed(self, arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
         draw, scope = self._draw, self._scope
-        what = draw.of("values", "layout", "sizes", "scalar", "dtype")
+        what = draw.of("values", "values", "layout", "sizes", "scalar", "dtype")
         tensors = [place for place, each in enumerate(arguments) if isinstance(each, TensorSpec)]
         changed = list(arguments)
         if what == "sizes":
@@ -303,7 +310,7 @@ class Calls:
         assert isinstance(spec, TensorSpec)
         match what:
             case "values":
-                changed[place] = dataclasses.replace(spec, values=_values(draw, scope))
+                changed[place] = dataclasses.replace(spec, values=_value(draw, scope))
             case "layout":
                 changed[place] = dataclasses.replace(spec, layout=_layout(draw, scope, spec.shape))
             case "dtype" if not scope.training:

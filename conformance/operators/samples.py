@@ -12,7 +12,7 @@ import itertools
 import random
 import warnings
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -21,10 +21,19 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from conformance.compare.values import decode, encode
 from conformance.operators import DTYPES
+from conformance.operators.statistics import wider
+from conformance.operators.themes import THEMES, theme_of
+from conformance.operators.variations import needed_features, varied
 
 _DATABASE = "torch.testing._internal.common_methods_invocations"
 #: Of the samples that an OpInfo makes, so many are looked at; those that are tried are spread over them.
 _LOOKED_AT = 48
+#: Of the samples that are varied, so many are by a mode.
+_OF_MODES = 0.3
+#: Modes in which a sample is called, and what the axis "mode" calls them.
+MODES = {"": "no_grad", "inference": "inference", "backward": "backward"}
+#: How the reason begins where PyTorch does not take what was made of a sample.
+INVALID = "not valid"
 #: Operators whose values are whatever was in the memory.
 _UNINITIALISED = ("empty", "new_empty")
 
@@ -41,6 +50,25 @@ class Sample:
     inputs: bytes
     expected: bytes
     settled: bool
+    #: As ``function``, but with the operator's result as it is.
+    plain: Callable[..., Any]
+    #: For a varied sample: where it lies on the axes, as ``axis=value``; how it is called, and in which mode; the
+    #: features that it needs.
+    values: tuple[str, ...] = ()
+    call: str = ""
+    mode: str = ""
+    needs: tuple[str, ...] = ()
+    shapes: tuple[tuple[int, ...], ...] = ()
+
+    def as_varied(self) -> dict[str, Any]:
+        """What the verbs of a toolchain say of a varied sample beside its program."""
+        return {
+            "mode": self.mode,
+            "values": list(self.values),
+            "call": self.call,
+            "needs": list(self.needs),
+            "shapes": [list(each) for each in self.shapes],
+        }
 
 
 @functools.cache
@@ -59,24 +87,59 @@ def dtypes_of(operator: str) -> list[str]:
     return [name for name in DTYPES if getattr(torch, name) in supported]
 
 
+def themes() -> dict[str, dict[str, list[str]]]:
+    """The operators of each theme, with the dtypes in which PyTorch takes them; none that takes no dtype of ours."""
+    found: dict[str, dict[str, list[str]]] = {theme: {} for theme in THEMES}
+    for name, entry in database().items():
+        if dtypes := dtypes_of(name):
+            found[theme_of(name, type(entry).__name__)][name] = dtypes
+    return found
+
+
 def samples_of(operator: str, dtype: str, seed: int, count: int) -> Iterator[Sample | str]:
     """At most ``count`` samples, the same ones for the same arguments; for one that PyTorch cannot make, the reason."""
     entry = database()[operator]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        _seed(f"{seed} {operator} {dtype}")
-        try:
-            # set_seed=False: else an OpInfo draws each sample from a seed of its own.
-            made = entry.sample_inputs("cpu", getattr(torch, dtype), set_seed=False)
-            found = list(itertools.islice(made, _LOOKED_AT))
-        except Exception as error:
-            yield f"PyTorch cannot make samples: {in_a_line(error)}"
+        found = _made(entry, f"{seed} {operator} {dtype}", dtype)
+        if isinstance(found, str):
+            yield found
             return
-        if not found:
-            yield "PyTorch has no samples"
         count = min(count, len(found))
         for index in range(count):
             yield _sample(entry, found[index * len(found) // count])
+
+
+def varied_samples_of(operator: str, dtype: str, seed: int, count: int, modes: Sequence[str]) -> Iterator[Sample | str]:
+    """``count`` samples, the same ones for the same arguments: the first as PyTorch has it, the others each changed in
+    one way, by :func:`~conformance.operators.variations.varied`, or by one of these modes. For one that PyTorch cannot
+    make or takes not, the reason."""
+    entry = database()[operator]
+    draw = random.Random(f"{seed} {operator} {dtype}")
+    pointwise = theme_of(operator, type(entry).__name__) == "pointwise"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = _made(entry, f"{seed} {operator} {dtype}", dtype)
+        if isinstance(found, str):
+            yield found
+            return
+        for index in range(count):
+            raw = draw.choice(found)
+            mode = draw.choice(modes) if modes and index and draw.random() < _OF_MODES else ""
+            vary = draw if index and not mode else None
+            yield _sample(entry, raw, vary=vary, mode=mode, pointwise=pointwise)
+
+
+def _made(entry: Any, seed: str, dtype: str) -> list[Any] | str:
+    """The first samples of an operator as PyTorch makes them; the reason where it makes none."""
+    _seed(seed)
+    try:
+        # set_seed=False: else an OpInfo draws each sample from a seed of its own.
+        made = entry.sample_inputs("cpu", getattr(torch, dtype), set_seed=False)
+        found = list(itertools.islice(made, _LOOKED_AT))
+    except Exception as error:
+        return f"PyTorch cannot make samples: {in_a_line(error)}"
+    return found or "PyTorch has no samples"
 
 
 def in_a_line(error: Exception) -> str:
@@ -85,22 +148,48 @@ def in_a_line(error: Exception) -> str:
     return f"{type(error).__name__}: {text[:300]}"
 
 
+def exact_of(function: Callable[..., Any], inputs: tuple[Any, ...]) -> bytes | None:
+    """What a function of tensors gives in 64 bits, encoded; None where nothing of it would have fewer, or where it
+    says a dtype by itself."""
+    wide = tuple(wider(each) for each in inputs)
+    if all(one is other for one, other in zip(wide, inputs, strict=True)):
+        return None
+    try:
+        results = function(*wide)
+    except Exception:  # a function may hold on to a dtype
+        return None
+    tensors = (results,) if isinstance(results, torch.Tensor) else tuple(results)
+    return encode(results) if all(wider(each) is each for each in tensors) else None
+
+
 class NoTensor(Exception):
     """An operator's result has no tensor in it, so that no program can return it."""
 
 
-def _sample(entry: Any, raw: Any) -> Sample | str:
+def _sample(
+    entry: Any, raw: Any, *, vary: random.Random | None = None, mode: str = "", pointwise: bool = False
+) -> Sample | str:
     leaves, structure = pytree.tree_flatten((raw.input, raw.args, raw.kwargs))
     places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
 
-    def function(*tensors: torch.Tensor) -> torch.Tensor | tuple[torch.Tensor, ...]:
+    def plain(*tensors: torch.Tensor) -> Any:
         arguments = list(leaves)
         for place, tensor in zip(places, tensors, strict=True):
             arguments[place] = tensor
         first, others, named = pytree.tree_unflatten(arguments, structure)
-        return _tensors_of(entry(first, *others, **named))
+        return entry(first, *others, **named)
 
-    inputs = encode(tuple(leaves[place] for place in places))
+    def function(*tensors: torch.Tensor) -> torch.Tensor | tuple[torch.Tensor, ...]:
+        return _tensors_of(plain(*tensors))
+
+    tensors = [leaves[place] for place in places]
+    change = ""
+    if vary is not None and tensors:
+        try:
+            tensors, change = varied(tensors, vary, pointwise=pointwise)
+        except RuntimeError as error:
+            return f"{INVALID}: the sample cannot be changed: {in_a_line(error)}"
+    inputs = encode(tuple(tensors))
     random_operators = _RandomOperators()
     try:
         with random_operators:
@@ -108,9 +197,49 @@ def _sample(entry: Any, raw: Any) -> Sample | str:
     except NoTensor as error:
         return str(error)
     except Exception as error:
-        return f"eager PyTorch fails: {in_a_line(error)}"
+        return f"{INVALID if change else 'eager PyTorch fails'}: {in_a_line(error)}"
     settled = not random_operators.seen and not entry.name.startswith(_UNINITIALISED)
-    return Sample(function, inputs, encode(expected), settled)
+    called = f"{'.'.join(filter(None, [entry.name, entry.variant_test_name]))}({_told(raw, tensors)})"
+    values = _values(tensors, change, mode)
+    shapes = tuple(tuple(each.shape) for each in tensors)
+    needs = tuple(needed_features(tensors))
+    return Sample(function, inputs, encode(expected), settled, plain, values, called, mode, needs, shapes)
+
+
+def _values(tensors: Sequence[torch.Tensor], change: str, mode: str) -> tuple[str, ...]:
+    """Where a sample lies on the axes."""
+    found = {change} if change else {"value=ordinary"}
+    found.add(f"mode={MODES[mode]}")
+    for each in tensors:
+        found.add(f"dtype={str(each.dtype).removeprefix('torch.')}")
+    if len({each.dtype for each in tensors}) > 1:
+        found.add("dtype=mixed")
+    if not any(each.startswith("layout=") for each in found):
+        found.add("layout=contiguous")
+    return tuple(sorted(found))
+
+
+def _told(raw: Any, tensors: Sequence[torch.Tensor]) -> str:
+    """The arguments of a sample as text, its tensors by dtype and shape."""
+    remaining = iter(tensors)
+
+    def told(value: Any) -> Any:
+        return _Words(outline_of(next(remaining))) if isinstance(value, torch.Tensor) else value
+
+    first, others, named = pytree.tree_map(told, (raw.input, raw.args, raw.kwargs))
+    return ", ".join([*(f"{each!r:.60}" for each in (first, *others)), *(f"{key}={named[key]!r:.60}" for key in named)])
+
+
+class _Words(str):
+    """A text that is its own representation."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def outline_of(tensor: torch.Tensor) -> str:
+    """A tensor as text: ``float32[2, 3]``."""
+    return f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
 
 
 def _tensors_of(result: Any) -> torch.Tensor | tuple[torch.Tensor, ...]:

@@ -44,6 +44,22 @@ def within_budget(actual: Any, expected: Any, exact: Any) -> bool:
     )
 
 
+def unstable(expected: Any, exact: Any) -> bool:
+    """Whether what is discrete about a result depends on rounding: a whole number, or that an element is finite, is
+    another one in wider dtypes."""
+    mine, theirs = ((each,) if isinstance(each, torch.Tensor) else tuple(each) for each in (expected, exact))
+    return len(mine) != len(theirs) or not all(map(_alike, mine, theirs))
+
+
+def _alike(mine: torch.Tensor, theirs: torch.Tensor) -> bool:
+    if mine.shape != theirs.shape:
+        return False
+    mine, theirs = _dense(mine), _dense(theirs)
+    if not (mine.is_floating_point() or mine.is_complex()):
+        return mine.dtype != theirs.dtype or torch.equal(mine, theirs)
+    return torch.equal(mine.isfinite(), theirs.isfinite()) and torch.equal(mine.isnan(), theirs.isnan())
+
+
 def _largest(tensor: torch.Tensor, truth: torch.Tensor) -> float:
     if tensor.numel() == 0:
         return 0.0

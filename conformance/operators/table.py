@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from conformance.api.errors import DeviceEnded
 from conformance.operators import DTYPES
 
 
@@ -67,6 +68,10 @@ class Tried:
     #: Of the operators that eager PyTorch executes for the sample's operator, the share that it does not execute with
     #: the backend; None where it executes none that compute.
     delegated: float | None = None
+    #: Where it is not right: what is not, in a word, the phase, and how the process ended, if it did.
+    observable: str = ""
+    phase: str = ""
+    ended: DeviceEnded | None = None
 
 
 def row_of(operator: str, dtype: str, tried: Sequence[Tried]) -> dict[str, Any]:

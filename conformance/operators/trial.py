@@ -15,13 +15,17 @@ from conformance.compare.comparison import assert_close, comparing
 from conformance.compare.values import decode
 from conformance.devices import Device
 from conformance.operators import CONTROL_SECONDS
-from conformance.operators.statistics import BUDGET, errors_of, within_budget
+from conformance.operators.statistics import BUDGET, errors_of, unstable, within_budget
 from conformance.operators.table import Outcome, Tried, row_of
 
 #: A process serves so many samples, then a fresh one goes on: what lowered modules leave behind must not pile up.
 _BATCH = 200
+#: How the message begins of a sample that judges nobody, because the backend need not take it, or because of rounding.
+DECLARED_MISSING, UNSTABLE = "declared missing", "unstable"
 #: Outcomes that a process may owe to an earlier sample.
 _DOUBTFUL = (Outcome.CRASHED, Outcome.WRONG, Outcome.FAILED)
+#: What float64 may differ by in samples that are varied: far less than float32 rounds by.
+_OF_DOUBLES = {"float64": (1e-9, 1e-9)}
 #: The feature that a dtype needs.
 _FEATURES = {
     "float64": features.float64,
@@ -73,6 +77,52 @@ class OperatorTrial:
         dtypes: list[str] = self._ask_control("operators")[operator]
         return [row_of(operator, dtype, list(self._tried(operator, dtype))) for dtype in dtypes]
 
+    def themes(self) -> dict[str, dict[str, list[str]]]:
+        """The operators of each theme, with the dtypes in which PyTorch takes them.
+
+        Raises SubjectError where PyTorch's samples cannot be imported, DeviceEnded where their process ends.
+        """
+        themes: dict[str, dict[str, list[str]]] = self._ask_control("operator_themes")
+        return themes
+
+    def varied(
+        self, operator: str, dtype: str, *, seed: int, count: int, modes: Sequence[str]
+    ) -> Iterator[tuple[dict[str, Any], Tried]]:
+        """Samples of an operator, some of them varied (``varied_samples`` of a toolchain's verbs), and what each comes
+        to on the backend. Where PyTorch makes none, it is not applicable."""
+        try:
+            samples = self._ask_control(
+                "varied_samples", operator=operator, dtype=dtype, seed=seed, count=count, modes=list(modes)
+            )
+        except (DeviceEnded, SubjectError) as error:
+            yield {}, Tried(Outcome.NOT_APPLICABLE, f"PyTorch itself fails while the samples are made: {error}")
+            return
+        for sample in samples:
+            yield sample, self._try_varied(sample, dtype)
+
+    def _try_varied(self, sample: dict[str, Any], dtype: str) -> Tried:
+        lacking = sorted(set(sample.get("needs", ())) & set(self._missing))
+        if lacking:
+            return Tried(Outcome.NOT_APPLICABLE, f"{DECLARED_MISSING}: {', '.join(lacking)}")
+        if sample.get("exact") is not None and unstable(decode(sample["expected"]), decode(sample["exact"])):
+            return Tried(Outcome.NOT_APPLICABLE, f"{UNSTABLE}: rounding decides about what is discrete in the result")
+        tried = self._try_sample(sample, dtype)
+        if tried.outcome is Outcome.TIMEOUT:  # a busy machine must charge nobody
+            again = self._attempt(sample, dtype)
+            tried = tried if again.outcome is Outcome.TIMEOUT else again
+        if tried.outcome is not Outcome.RIGHT and sample.get("unconfirmed"):
+            return self._confirmed(sample, tried)
+        return tried
+
+    def _confirmed(self, sample: dict[str, Any], tried: Tried) -> Tried:
+        """What a sample came to; not applicable where PyTorch itself does no better."""
+        told = {name: sample[name] for name in ("program", "inputs", "expected", "mode", "settled")}
+        try:
+            reason = self._ask_control("confirm_program", **told)
+        except (DeviceEnded, SubjectError) as error:
+            reason = f"PyTorch itself fails: {error}"
+        return Tried(Outcome.NOT_APPLICABLE, reason) if reason else tried
+
     def close(self) -> None:
         """End the processes."""
         for device in (self._control, self._subject):
@@ -122,20 +172,21 @@ class OperatorTrial:
         if self._subject is None:
             self._subject = self._open_subject()
         self._served += 1
+        mode = {"mode": sample["mode"]} if "mode" in sample else {}
+        inputs = sample["inputs"]
         try:
-            program = self._ask_subject("lower_program", "lower", program=sample["program"], inputs=sample["inputs"])
-            ran = self._ask_subject("run_program", "run", program=program, inputs=sample["inputs"])
+            program = self._ask_subject("lower_program", "lower", program=sample["program"], inputs=inputs, **mode)
+            ran = self._ask_subject("run_program", "run", program=program, inputs=inputs, **mode)
             self._ask_subject("forget_program", "release", program=program)
         except SubjectError as error:
-            return Tried(
-                self._raised(error, sample, dtype), f"{error.phase}: {error.type}: {gist_of(error.text, self._gist)}"
-            )
+            message = f"{error.phase}: {error.type}: {gist_of(error.text, self._gist)}"
+            return Tried(self._raised(error, sample, dtype), message, observable="error", phase=error.phase)
         except DeviceEnded as error:
             self._drop_subject()
             if isinstance(error, DeviceTimeout):
                 self._timed_out()
-                return Tried(Outcome.TIMEOUT, str(error))
-            return Tried(Outcome.CRASHED, str(error))
+                return Tried(Outcome.TIMEOUT, str(error), observable="hang", phase=error.phase, ended=error)
+            return Tried(Outcome.CRASHED, str(error), observable="crash", phase=error.phase, ended=error)
         tried = self._judged(decode(ran["result"]), sample)
         if "executed" not in ran:
             return tried
@@ -163,18 +214,20 @@ class OperatorTrial:
         if not sample["settled"]:
             alike = _outline(result) == _outline(expected)
             message = "compared by dtype and shape only: the values are others at each call"
-            return Tried(Outcome.RIGHT if alike else Outcome.WRONG, message)
+            outcome = Outcome.RIGHT if alike else Outcome.WRONG
+            return Tried(outcome, message, observable="" if alike else "shape", phase="run")
         try:
-            with comparing(self._tolerances):
+            with comparing({**(_OF_DOUBLES if "mode" in sample else {}), **self._tolerances}):
                 assert_close(result, expected, "result")
         except ConformanceFailure as failure:
             if _outline(result) != _outline(expected):
-                return Tried(Outcome.WRONG, str(failure))
+                observable = "dtype" if _dtypes(result) != _dtypes(expected) else "shape"
+                return Tried(Outcome.WRONG, str(failure), observable=observable, phase="run")
             errors = errors_of(result, expected)
-            if sample.get("exact") is not None and within_budget(result, expected, decode(sample["exact"])):
+            if _is_within_budget(result, expected, sample):
                 message = f"not farther from what it is in float64 than {BUDGET} times eager PyTorch: {failure}"
                 return Tried(Outcome.RIGHT, message, errors)
-            return Tried(Outcome.WRONG, str(failure), errors)
+            return Tried(Outcome.WRONG, str(failure), errors, observable="values", phase="run")
         return Tried(Outcome.RIGHT, errors=errors_of(result, expected))
 
 
@@ -190,6 +243,21 @@ def share_delegated(work: Sequence[str], around: Sequence[str], executed: Sequen
 def _names(text: str, operator: str) -> bool:
     """Whether a text has an operator's name in it, and not as a part of another."""
     return re.search(rf"(?<![\w:]){re.escape(operator)}(?!\w)", text) is not None
+
+
+def _is_within_budget(result: Any, expected: Any, sample: Mapping[str, Any]) -> bool:
+    if sample.get("exact") is None:
+        return False
+    return within_budget(*map(_tensors, (result, expected, decode(sample["exact"]))))
+
+
+def _tensors(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _dtypes(value: Any) -> list[str]:
+    """The dtypes of a tensor, or of each of a tuple."""
+    return [str(getattr(each, "dtype", type(each))) for each in _tensors(value)]
 
 
 def _outline(value: Any) -> Any:

@@ -57,7 +57,7 @@ def _known_operators(pool: ZygotePool, toolchain: str) -> list[str]:
     except SubjectError as error:
         raise pytest.UsageError(
             f"{OPTION} needs the samples of PyTorch's own tests, which cannot be imported here: {error.text}. "
-            "pip install 'torch-conformance[operators]' brings what they need"
+            "pip install expecttest numpy brings what they need"
         ) from error
     except DeviceEnded as error:
         raise pytest.UsageError(f"{OPTION} needs the samples of PyTorch's own tests: {error}") from error

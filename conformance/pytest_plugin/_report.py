@@ -21,6 +21,7 @@ from conformance.generate.budget import Budget
 from conformance.pytest_plugin import EXIT_HARNESS_ERROR, EXIT_INCOMPLETE
 from conformance.pytest_plugin._expectations import conclude
 from conformance.pytest_plugin._run import CELL
+from conformance.pytest_plugin._telling import show
 from conformance.report import ReportError, ReportFolder, ReproducerFolder, RunFacts, build_report, printable
 from conformance.report._escape import legible
 from conformance.report.formats.terminal import summary_text
@@ -87,10 +88,11 @@ class Reporter:
         _be_quiet_about_failures(self._config)
 
     def pytest_report_header(self) -> list[str]:
-        """What is being certified, and the seed that reproduces it."""
+        """What is being certified, and the seed and the budget that reproduce it."""
         names = ", ".join(f"{each.name} ({each.toolchain})" for each in self._descriptions.values())
         target = self._run.target["spec"]
-        return [f"conformance: {conformance.__version__}, backend {names}, target {target}, seed {self._run.seed}"]
+        drawn = f"seed {self._run.seed}, generated {self._run.generated}"
+        return [f"conformance: {conformance.__version__}, backend {names}, target {target}, {drawn}"]
 
     def pytest_configure_node(self, node: Any) -> None:
         """Tell a pytest-xdist worker what was found out here."""
@@ -148,6 +150,8 @@ class Reporter:
             if report.failed:
                 self._broken(report)
             return
+        for text in attached.pop("told", ()):
+            show(self._config, text)
         self._keep_reproducer(attached)
         self._keep(attached["backend"], attached["row"])
 

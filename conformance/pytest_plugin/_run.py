@@ -15,6 +15,7 @@ from conformance.api.verdicts import NotApplicable, Verdict, row_fails
 from conformance.contract import Clause, clause_of, suite_folders
 from conformance.expectations import Expectations
 from conformance.generate.findings import finding_text
+from conformance.pytest_plugin._telling import waiting
 from conformance.run.cell_context import PARTS, CellContext
 from conformance.run.plan import Cell, cells_of
 from conformance.run.result import Result
@@ -119,6 +120,9 @@ class Runner:
         clause = _in_our_words(pyfuncitem.obj)
         context = pyfuncitem.stash[CONTEXT]
         result = run_cell(self._run, context, clause, arguments, reruns=self._reruns)
+        if context.interrupted:
+            # the cell's row says what it had found: the run ends when pytest has it
+            pyfuncitem.session.shouldstop = f"interrupted in {cell.id}"
         message = self._writer.write(result, pyfuncitem.obj, names)
         if message is not None:
             pyfuncitem.stash[REPRODUCER] = message
@@ -138,6 +142,8 @@ class Runner:
             if REPRODUCER in item.stash:
                 report.conformance["reproducer"] = item.stash[REPRODUCER]
                 del item.stash[REPRODUCER]
+            if told := waiting(item.config):
+                report.conformance["told"] = told
         return report
 
     def pytest_unconfigure(self) -> None:
@@ -181,10 +187,12 @@ def _failure_text(row: dict[str, Any], statement: str) -> str:
     phase = f" in {row['phase']}" if row["phase"] else ""
     parts = [f"{row['id']}: {row['verdict']}{phase}", statement, row["message"]]
     error = row.get("error") or {}
+    findings = row.get("generated", {}).get("findings", ())
+    if findings:
+        error = {name: text for name, text in error.items() if name != "text"}  # that says no more than these
     for name in ("text", "stack", "stderr", "stdout"):
         if error.get(name):
             parts.append(f"--- {name}\n{error[name].rstrip()}")
-    findings = row.get("generated", {}).get("findings", ())
     for place, finding in enumerate(findings, start=1):
         parts.append(f"--- finding {place} of {len(findings)}\n{finding_text(finding)}")
     return "\n\n".join(parts)

@@ -7,6 +7,7 @@ import datetime
 import time
 import uuid
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from conformance.pytest_plugin._operators import chosen_operators
 from conformance.pytest_plugin._options import RunOptions, parse
 from conformance.pytest_plugin._report import Reporter
 from conformance.pytest_plugin._run import Runner
+from conformance.pytest_plugin._telling import telling
 from conformance.report import ReportError, ReportFolder, RunFacts
 from conformance.run.run_context import RunContext
 from conformance.standalone.reproducers import ReproducerWriter
@@ -66,7 +68,7 @@ def _start_run(config: pytest.Config, options: RunOptions) -> None:
     except BaseException:
         pool.close()
         raise
-    run = _run_context(options, options.seed, pool, descriptions, native, target)
+    run = _run_context(config, options, options.seed, pool, descriptions, native, target)
     _register_runner(config, options, run, expectations, operators)
 
 
@@ -77,7 +79,7 @@ def _start_worker(config: pytest.Config, options: RunOptions, message: dict[str,
     pool = ZygotePool(options.limits)
     native, target = _target(config, options, pool)
     target.expect(descriptions)
-    run = _run_context(options, message["seed"], pool, descriptions, native, target)
+    run = _run_context(config, options, message["seed"], pool, descriptions, native, target)
     _register_runner(config, options, run, expectations_of(config, descriptions), message["operators"])
 
 
@@ -147,6 +149,7 @@ def _choose_suites(config: pytest.Config) -> None:
 
 
 def _run_context(
+    config: pytest.Config,
     options: RunOptions,
     seed: int,
     pool: ZygotePool,
@@ -163,7 +166,15 @@ def _run_context(
         goldens=options.goldens,
         samples=options.operator_samples,
         generated=options.generated,
+        kept=_kept(config),
+        tell=telling(config),
     )
+
+
+def _kept(config: pytest.Config) -> Path | None:
+    """The folder of what generated cells found, in pytest's cache; None where that is turned off."""
+    cache = getattr(config, "cache", None)
+    return cache.mkdir("conformance-generated") if cache is not None else None
 
 
 def _register_runner(

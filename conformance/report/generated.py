@@ -71,6 +71,8 @@ class GeneratedView:
     aside: str
     clauses: tuple[GeneratedClause, ...]
     axes: tuple[Axis, ...]
+    #: Other axes, such as that of operators, whose values no list names: those that were met, and how often.
+    others: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
     pairs: tuple[PairRow, ...]
     pairs_met: int
     pairs_of_all: int
@@ -80,7 +82,8 @@ class GeneratedView:
     def values_line(self) -> str:
         """How many values of the axes met the backend."""
         met, every = (sum(len(getattr(axis, name)) for axis in self.axes) for name in ("met", "values"))
-        return f"{met} of {every} values of {len(self.axes)} axes met the backend"
+        others = "".join(f", and {len(found)} of {axis}" for axis, found in self.others)
+        return f"{met} of {every} values of {len(self.axes)} axes met the backend{others}"
 
     @property
     def pairs_line(self) -> str:
@@ -102,15 +105,20 @@ def summary_of(cells: Sequence[CellRow], axes: Mapping[str, Sequence[str]]) -> G
     if not rows:
         return UNSET
     tables = [row for _, row in rows]
-    drawn = [f"{axis}={value}" for axis, each in axes.items() for value in each]
-    others = sorted({value for table in tables for value in table.values} - set(drawn))
-    values, counts, pairs = _added_up(tables, (*dict.fromkeys(drawn), *others))
+    drawn = dict.fromkeys(f"{axis}={value}" for axis, each in axes.items() for value in each)
+    met = _sum(dict(zip(row.values, row.counts, strict=True)) for row in tables)
+    unlisted = [value for value in met if value not in drawn]
+    values, counts, pairs = _added_up(tables, [*drawn, *(value for value in unlisted if _axis_of(value) in axes)])
+    others: dict[str, dict[str, int]] = {}
+    for value in unlisted:
+        if _axis_of(value) not in axes:
+            others.setdefault(_axis_of(value), {})[value.partition("=")[2]] = met[value]
     clauses: dict[str, list[Generated]] = {}
     for cell, row in rows:
         clauses.setdefault(cell.clause, []).append(row)
     return GeneratedSummary(
-        seeds=sorted({row.seed for row in tables}),
         axes={axis: list(each) for axis, each in axes.items()},
+        others=others,
         clauses=[_clause(name, found) for name, found in clauses.items()],
         values=values,
         counts=counts,
@@ -159,18 +167,24 @@ def _sum(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return dict(sorted(found.items()))
 
 
+def _axis_of(value: str) -> str:
+    return value.partition("=")[0]
+
+
 def _added_up(tables: Iterable[AxisTable], values: Sequence[str]) -> tuple[list[str], list[int], list[list[int]]]:
-    """One table of those, with these values."""
+    """One table of those, with these values alone."""
     place = {value: index for index, value in enumerate(values)}
     counts = [0] * len(values)
     pairs = [[0] * index for index in range(len(values))]
     for table in tables:
-        for index, (value, count) in enumerate(zip(table.values, table.counts, strict=True)):
-            mine = place[value]
+        places = [place.get(value) for value in table.values]
+        for mine, count, row in zip(places, table.counts, table.pairs, strict=True):
+            if mine is None:
+                continue
             counts[mine] += count
-            for other, both in zip(table.values, table.pairs[index], strict=False):
-                theirs = place[other]
-                pairs[max(mine, theirs)][min(mine, theirs)] += both
+            for theirs, both in zip(places, row, strict=False):
+                if theirs is not None:
+                    pairs[max(mine, theirs)][min(mine, theirs)] += both
     return list(values), counts, pairs
 
 
@@ -185,6 +199,7 @@ def generated_view(report: Report) -> GeneratedView | None:
         _aside(summary),
         tuple(summary.clauses),
         tuple(_axes(summary)),
+        tuple((axis, tuple(found.items())) for axis, found in summary.others.items()),
         tuple(
             PairRow(value, tuple(min(len(str(count)), _MOST_DIGITS) if count else 0 for count in row))
             for value, row in zip(summary.values, summary.pairs, strict=True)
@@ -197,11 +212,11 @@ def generated_view(report: Report) -> GeneratedView | None:
 
 def _headline(report: Report, summary: GeneratedSummary) -> str:
     tried, cells = sum(each.tried for each in summary.clauses), sum(each.cells for each in summary.clauses)
-    seeds = f"seed{'s' if len(summary.seeds) > 1 else ''} {', '.join(map(str, summary.seeds))}"
     budget = f", budget {report.run.generated}" if report.run.generated else ""
     causes = len(summary.findings)
     found = f"{causes or 'no'} cause{'' if causes == 1 else 's'} found"
-    return f"Generated: {tried} tried in {cells} cell{'' if cells == 1 else 's'} ({seeds}{budget}), {found}."
+    where = f"{cells} cell{'' if cells == 1 else 's'}"
+    return f"Generated: {tried} tried in {where} (seed {report.run.seed}{budget}), {found}."
 
 
 def _aside(summary: GeneratedSummary) -> str:

@@ -235,9 +235,12 @@ class GeneratedFinding(Part, frozen=True, kw_only=True):
 class GeneratedSummary(AxisTable, frozen=True, kw_only=True):
     """What the generated cells tried and found together. A value that was never met is among values, with 0."""
 
-    seeds: Annotated[list[int], Meta(description="the seeds from which it was drawn")]
     axes: Annotated[
         dict[str, list[str]], Meta(description="axis → every value that the harness draws: each is among values")
+    ]
+    others: Annotated[
+        dict[str, dict[str, Count]],
+        Meta(description="another axis, such as operator → its values that were met → how often; they are not paired"),
     ]
     clauses: Annotated[list[GeneratedClause], Meta(description="what each clause tried")]
     findings: Annotated[list[GeneratedFinding], Meta(description="what was found, each cause once")]

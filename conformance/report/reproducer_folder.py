@@ -38,14 +38,15 @@ class ReproducerFolder:
         group = (row["clause"], row["verdict"], row["phase"])
         if self._written[group] >= self._most:
             return None
-        folder = self.path / message["name"]
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            for name, data in message["files"].items():
-                write_atomically(folder / name, base64.b64decode(data))
+            for each in (message, *message.get("others", ())):
+                folder = self.path / each["name"]
+                folder.mkdir(parents=True, exist_ok=True)
+                for name, data in each["files"].items():
+                    write_atomically(folder / name, base64.b64decode(data))
         except OSError as error:
             raise ReportError(f"the reproducers cannot be written to {self.path}: {error.strerror}") from error
-        self._written[group] += 1
+        self._written[group] += 1 + len(message.get("others", ()))
         return f"reproducers/{message['name']}/reproduce.py"
 
     def summary(self) -> list[str]:

@@ -136,16 +136,25 @@ class Finding(Part, frozen=True, kw_only=True):
     verdict: Verdict
     message: Annotated[str, Meta(description="what differed")]
     source: Annotated[str, Meta(description="the smallest program, as the source of a module")]
-    inputs: Annotated[list[str], Meta(description="its inputs: dtype, shape, layout and what else is said of each")]
+    inputs: Annotated[
+        list[str],
+        Meta(description="what is done with it, in order, with dtype, shape, layout and more of each input"),
+    ]
     fingerprint: Annotated[Fingerprint, Meta(description="what stays the same when it is found again")] | UnsetType = (
         UNSET
     )
+    after: (
+        Annotated[
+            CountFromOne, Meta(description="how many other programs must run before it in the same process, if any")
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class Generated(AxisTable, frozen=True, kw_only=True):
     """What a generated cell tried and found."""
 
-    seed: Annotated[int, Meta(description="the seed from which it was drawn")]
+    seed: Annotated[int, Meta(description="its own seed, which comes of the run's, its clause and its theme")]
     tried: Annotated[Count, Meta(description="how many programs or scenarios judged the backend")]
     discarded: Annotated[
         dict[str, Count], Meta(description="why others judged nobody, such as invalid or unstable → how many")

@@ -33,6 +33,9 @@ SHORT = {
 #: The columns that name a row of a behaviour table. Rows that differ only in what follows the first are shown as one.
 _BEHAVIOUR_COLUMNS = {"host": ("host",), "target": ("target", "host", "runtime")}
 
+#: The clauses of the operator table.
+_OF_THE_OPERATOR_TABLE = ("operators.table", "compile.operators")
+
 
 @dataclasses.dataclass(frozen=True)
 class SuiteLine:
@@ -270,7 +273,7 @@ def place_of(row: CellRow) -> str:
 
 def is_about_an_operator(row: CellRow) -> bool:
     """Whether a cell is one of the operator table, which is shown by the table's own rows."""
-    return row.suite == "operators"
+    return row.clause in _OF_THE_OPERATOR_TABLE
 
 
 def step_groups(steps: Mapping[str, str]) -> list[tuple[str, dict[str, str]]]:

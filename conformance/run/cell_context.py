@@ -68,6 +68,8 @@ class CellContext:
         self.ledger = Ledger()
         self.record = Record()
         self.trace = Trace()
+        #: Whether somebody interrupted the clause, which came to an end all the same.
+        self.interrupted = False
         #: What the clause raised.
         self.failure: BaseException | None = None
         self.case = self.other_case(cell.case) if cell.case else None
@@ -147,6 +149,10 @@ class CellContext:
         if self._run.kept is None:
             return None
         return self._run.kept / self.cell.backend / f"{self.cell.clause.id}-{self.cell.theme}.json"
+
+    def tell(self, text: str) -> None:
+        """Show something while the cell runs, where anybody looks."""
+        self._run.tell(text)
 
     @property
     def first_finding_only(self) -> bool:

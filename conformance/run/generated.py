@@ -36,7 +36,7 @@ def _scope(context: CellContext) -> Scope:
     assert toolchain.programs is not None, "a toolchain with generated clauses says what its models do with programs"
     theme = context.cell.theme
     missing = frozenset(context.backend.missing_features)
-    return Scope(theme, toolchain.name, toolchain.programs, missing, training=theme == TRAINING)
+    return Scope(theme, toolchain.programs, missing, training=theme == TRAINING)
 
 
 def _search(context: CellContext, strategy: st.SearchStrategy[Trial], share: Share, *, leaks: bool = False) -> None:
@@ -53,6 +53,7 @@ def _search(context: CellContext, strategy: st.SearchStrategy[Trial], share: Sha
         share,
         tally,
         kept=context.kept,
+        told=lambda text: context.tell(f"{cell.clause.id}[{cell.theme}]: {text}"),
         leaks=leaks,
         first_only=context.first_finding_only,
     )
@@ -60,6 +61,8 @@ def _search(context: CellContext, strategy: st.SearchStrategy[Trial], share: Sha
         search.run()
     finally:
         context.record.generated = tally.as_row()
+        context.record.findings = tuple(sorted(tally.findings, key=_gravity))
+        context.interrupted = search.interrupted
     if tally.findings:
         _raise(context, tally)
     if not tally.tried:
@@ -71,8 +74,12 @@ def _search(context: CellContext, strategy: st.SearchStrategy[Trial], share: Sha
 _ORDER = (Verdict.CRASH.value, Verdict.TIMEOUT.value, Verdict.FAIL.value, Verdict.FLAKY.value)
 
 
+def _gravity(finding: Finding) -> int:
+    return _ORDER.index(finding.verdict)
+
+
 def _raise(context: CellContext, tally: Tally) -> None:
-    found = sorted(tally.findings, key=lambda each: _ORDER.index(each.verdict))
+    found = sorted(tally.findings, key=_gravity)
     gravest = found[0]
     context.ledger.phase = gravest.phase
     text = "\n\n".join(_told(each) for each in found)

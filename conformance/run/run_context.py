@@ -58,6 +58,7 @@ class RunContext:
         generated: Budget | None = None,
         kept: Path | None = None,
         first_finding_only: bool = False,
+        tell: Callable[[str], None] = lambda text: None,
     ) -> None:
         self.pool = pool
         self.hosts = hosts or pool
@@ -70,6 +71,8 @@ class RunContext:
         self.kept = kept
         #: Whether a generated cell ends at its first finding, as it is.
         self.first_finding_only = first_finding_only
+        #: Shows what a cell has to say while it runs.
+        self.tell = tell
         #: Backend → how many of its cells share the budget.
         self._sharing: collections.Counter[str] = collections.Counter()
         self._goldens = goldens

@@ -59,6 +59,8 @@ class ProgramTraits:
     trains: bool
     #: Whether something lowered can be saved and loaded.
     saves: bool
+    #: Whether a model may have any Python in it, and not only what a script may say.
+    takes_python: bool
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

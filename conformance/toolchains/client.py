@@ -14,6 +14,16 @@ from conformance.devices import Device
 from conformance.toolchains.declarations import Value, ask
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class PyTorchChanges:
+    """What of PyTorch itself has changed in a process: a sentence for each thing, by its name; the modules of PyTorch
+    that were imported since; and what is in these, by name."""
+
+    changes: dict[str, str]
+    imported: list[str]
+    later: dict[str, str]
+
+
 class CellDevice(Device):
     """A device for one cell. Its subclass for a toolchain has a method for each verb, typed, on plain values."""
 
@@ -31,6 +41,11 @@ class CellDevice(Device):
     def sample_call(row: dict[str, Any]) -> Call:
         """The call in a row of what the verb ``samples`` gives: a toolchain may have rows of its own."""
         return Call(row["method"], decode(row["inputs"]), decode(row["expected"]))
+
+    @ask(phase="inspect")
+    def pytorch_changes(self, imports: list[str]) -> PyTorchChanges:
+        """What of PyTorch itself has changed in the process since it began, before the backend was loaded; modules of
+        PyTorch in ``imports`` are imported first."""
 
     @ask()
     def switch(self, environment: dict[str, str | None]) -> None:

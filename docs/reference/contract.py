@@ -6,7 +6,7 @@ import inspect
 import re
 import textwrap
 
-from conformance.contract import CONTRACT_VERSION, Clause, Level, shipped_clauses, suite_function
+from conformance.contract import CONTRACT_VERSION, Clause, Level, SpeaksOf, shipped_clauses, suite_function
 from conformance.contract.evidence import shipped_evidence
 from reference.words import code, prose, table
 
@@ -59,7 +59,10 @@ def _clause(clause: Clause) -> str:
     facts = [
         ("level", clause.level.value),
         ("source", _ISSUE.sub(r"[\1#\2](https://github.com/\1/issues/\2)", clause.source)),
-        ("cases", ", ".join(code(each) for each in clause.cases) or "every case of the corpus"),
+        (
+            "themes" if clause.speaks_of is SpeaksOf.GENERATED else "cases",
+            ", ".join(code(each) for each in clause.cases) or "every case of the corpus",
+        ),
         ("runtimes", ", ".join(clause.runtimes)),
         ("states of the host", ", ".join(state.value for state in clause.hosts)),
         ("states of the target", ", ".join(state.value for state in clause.targets) or "the host alone takes part"),

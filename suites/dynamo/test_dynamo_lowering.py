@@ -177,7 +177,7 @@ def test_twice(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> No
         assert_same_call(host.run(first, case.call.inputs), case.call.effects, case.name)
 
 
-@clause("compile.several-models", cases=("parameters", "drawn_constants", "sizes", "network"))
+@clause("compile.several-models", cases=("drawn_constants", "sizes", "network"))
 def test_several_models(
     host: DynamoDevice,
     bare: DynamoDevice,

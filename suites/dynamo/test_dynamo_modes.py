@@ -15,6 +15,7 @@ from conformance.compare.assertions import assert_close, assert_equal
 from conformance.contract import Control, Level, clauses
 from conformance.discovery.describing import Description
 from conformance.run.cell_context import CellContext
+from conformance.toolchains.assertions import assert_pytorch_unchanged
 from conformance.toolchains.dynamo.assertions import (
     assert_counts,
     assert_same_call,
@@ -146,6 +147,29 @@ def test_running_leaves_no_trace(host: DynamoDevice, case: PreparedCase) -> None
         for thread, expected in before.items():
             found = host.surroundings(thread, after="run")
             assert_same_surroundings(found, expected, f"{thread} thread after running {case.name}")
+
+
+@clause("modes.pytorch-unchanged", level=Level.CORE, cases=("network",))
+def test_pytorch_is_unchanged(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
+    """Loading the backend, lowering and running change nothing in PyTorch itself: no setting of Dynamo, AOT Autograd or
+    Inductor, no function of its modules and classes, no decomposition, lowering or kernel of its operators, none of its
+    backends. What is the backend's own (its name, its operators, its device type) it may add."""
+    assert_pytorch_unchanged(host, bare, "after loading the backend")
+    for device in (host, bare):
+        device.run(device.lower(case), case.call.inputs)
+    assert_pytorch_unchanged(host, bare, f"after lowering and running {case.name}")
+
+
+@clause("modes.others-unchanged", level=Level.CORE, cases=("chain",))
+def test_others_are_unchanged(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
+    """After the backend was loaded and used, other backends are given the same graphs as in a process without it, and
+    PyTorch's own compute the same bits."""
+    host.run(host.lower(case), case.call.inputs)
+    found, results = host.compile_by_others(case)
+    graphs, expected = bare.compile_by_others(case)
+    for name, graph in graphs.items():
+        assert_equal(found.get(name), graph, f"{case.name}: the graph that {name} gives another backend")
+    assert_equal(results, expected, f"{case.name}: the results of aot_eager, and of graphs that are run as they are")
 
 
 @clause("modes.errors-leave-no-trace", cases=("lookup",))

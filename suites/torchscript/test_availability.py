@@ -64,6 +64,20 @@ def test_claim(host: TorchScriptDevice, case: PreparedCase) -> None:
     )
 
 
+@clause("availability.fallback", level=Level.REPORTED, hosts=(Availability.COMPILE_ONLY, NONE))
+def test_fallback(host: TorchScriptDevice, case: PreparedCase, context: CellContext, record: Record) -> None:
+    """Whether a backend that cannot execute somewhere computes there all the same, by falling back to PyTorch: #53068
+    leaves it open."""
+    lowered = host.lower(case)
+    called = run_kind(host, lowered, case.call)
+    ability = host.measure(lowered, case.call)
+    asked = "computes" if ability.execute_error is None else f"refuses ({ability.execute_error.strip():.100})"
+    record.note(
+        f"Where the backend is {context.cell.host.value} (compile/execute): a lowered module that is called ends as: "
+        f"{called}; execute, asked directly, {asked}."
+    )
+
+
 @clause("availability.impossible", hosts=EVERY_STATE)
 def test_impossible(host: TorchScriptDevice, case: PreparedCase) -> None:
     """A host that cannot compile cannot execute either: execute without compile is not possible there."""

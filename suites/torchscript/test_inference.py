@@ -79,6 +79,17 @@ def test_requires_no_grad(host: TorchScriptDevice, target: TorchScriptDevice, ca
                 assert_requires_no_grad(result, where)
 
 
+@clause("inference.inputs-untouched", cases=("add", "several_outputs", "non_contiguous", "linear"), runtimes=("full",))
+def test_inputs_are_untouched(host: TorchScriptDevice, case: PreparedCase) -> None:
+    """Under a guard too running mutates no input; outputs share memory with no input and no earlier output, and keep
+    their values."""
+    lowered = host.lower(case)
+    for guard in GUARDS[1:]:
+        for call in case.calls:
+            for what, found in host.run_watched_under(guard, lowered, call, list(case.calls)).items():
+                check(not found, f"{case.name}.{call.method} under {guard}: {what.replace('_', ' ')}: {found}")
+
+
 @clause("inference.threads", cases=("add", "two_methods", "linear", "lstm", "quantized_linear"))
 def test_threads(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Run from a fresh thread, and from several at once, on one module and on several: the same outputs each time."""

@@ -19,6 +19,7 @@ from conformance.contract import Control, Level, SpeaksOf, clauses
 from conformance.discovery.describing import Description
 from conformance.run.cell_context import CellContext
 from conformance.run.result import Record
+from conformance.toolchains.assertions import assert_pytorch_unchanged
 from conformance.toolchains.torchscript.assertions import (
     assert_clean_refusal,
     assert_right_in_turns,
@@ -302,6 +303,16 @@ def test_global_state(host: TorchScriptDevice, case: PreparedCase) -> None:
     assert_equal(host.process_state(), before, "the process after running")
     host.forget(lowered)
     assert_equal(host.process_state(), before, "the process after the module is gone")
+
+
+@clause("lowering.pytorch-unchanged", source="pytorch/pytorch#26477", cases=("add", "linear"))
+def test_pytorch_is_unchanged(host: TorchScriptDevice, bare: TorchScriptDevice, case: PreparedCase) -> None:
+    """Loading the backend, lowering and running change nothing in PyTorch itself: no setting of the JIT (executor,
+    fusers, inlining), no function of its modules and classes, no kernel of its operators."""
+    assert_pytorch_unchanged(host, bare, "after loading the backend")
+    for device, module in ((host, host.lower(case)), (bare, bare.script(case))):
+        device.run_call(module, case.call)
+    assert_pytorch_unchanged(host, bare, f"after lowering and running {case.name}")
 
 
 @clause("lowering.exit", source="pytorch/pytorch#53068")

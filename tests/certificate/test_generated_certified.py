@@ -41,10 +41,10 @@ def test_a_certificate_says_what_was_tried(office: Office) -> None:
     code, said, complained = office.certify(made_report(budget="1m"))
     assert code == 0, said + complained
     assert "some.programs" in office.statement()["predicate"]["passedTests"]
-    assert {name: told(office)["generated"][name] for name in ("seeds", "budget")} == {"seeds": [7], "budget": "60s"}
+    assert {name: told(office)["generated"][name] for name in ("seed", "budget")} == {"seed": 7, "budget": "60s"}
     assert told(office)["generated"]["tried"]["some.programs"] == 20
     assert office.verify()[0] == 0
-    assert load_certificate(office.certificate).seeds == {7}
+    assert load_certificate(office.certificate).seed == 7
 
 
 def test_a_certificate_of_a_run_without_generated_cells_says_nothing_of_them(
@@ -69,6 +69,13 @@ def test_a_run_that_generates_too_little_gets_none(office: Office, budget: str, 
     assert [line for line in said.splitlines() if line.startswith("  - ")] == [f"  - {reason}"]
 
 
+def test_a_cell_that_was_turned_off_has_no_other_verdict(office: Office) -> None:
+    report = made_report(budget="0", verdicts={VIEWS: "PASS"})
+    code, said, _ = office.certify(report)
+    assert code == 1
+    assert f"cells {VIEWS} have a verdict that what the backend declares rules out" in said
+
+
 def without_what_was_tried(report: dict[str, Any]) -> None:
     for row in report["cells"]:
         if row["id"] == VIEWS:
@@ -78,7 +85,7 @@ def without_what_was_tried(report: dict[str, Any]) -> None:
 def with_nothing_tried(report: dict[str, Any]) -> None:
     for row in report["cells"]:
         if row["id"] == VIEWS:
-            row["generated"]["tried"] = 0
+            row["generated"] |= {"tried": 0, "refused": {}}
 
 
 @pytest.mark.parametrize("change", [without_what_was_tried, with_nothing_tried])
@@ -88,6 +95,15 @@ def test_a_cell_that_passes_says_what_it_tried(office: Office, change: Any) -> N
     code, said, _ = office.certify(assemble(report, report["clauses"], report["cells"], 0, None))
     assert code == 1
     assert f"cells {VIEWS} passed, and do not say what they tried" in said
+
+
+def test_a_cell_that_was_refused_everything_may_pass(office: Office) -> None:
+    report = made_report()
+    for row in report["cells"]:
+        if row["id"] == VIEWS:
+            row["generated"] |= {"tried": 0}
+    code, said, complained = office.certify(assemble(report, report["clauses"], report["cells"], 0, None))
+    assert code == 0, said + complained
 
 
 def test_a_summary_that_the_cells_do_not_bear_out_is_named(office: Office) -> None:
@@ -121,7 +137,7 @@ def test_a_challenge_takes_another_seed(office: Office, monkeypatch: pytest.Monk
     assert asked == [None, 11]
 
 
-def test_a_random_seed_is_none_of_the_certificates(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_random_seed_is_not_the_certificates(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = iter((7, 7, 8))
     commands: list[list[str]] = []
     said: list[str] = []

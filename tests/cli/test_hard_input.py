@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.generated_rows import FINDING, generated
 from support.made_reports import made_report, put
 
 from conformance.cli import main
@@ -45,8 +46,12 @@ def small_report() -> dict[str, Any]:
     kept = ("availability.host", "availability.target", "lowering.spec-intact")
     rows = [row for row in report["cells"] if row["clause"] in kept and row["runtime"] == "full"]
     rows[-1] |= {"notes": ["a remark"], "margin": {"comparisons": 2, "used": 0.5, "absolute": 1e-7, "dtype": "float32"}}
+    rows[-1] |= {"generated": generated(findings=[FINDING])}
     report["harness"]["contract"]["sha256"] = "0" * 64
     clauses = [each for each in report["clauses"] if each["id"] in kept]
+    report["generated"] = {
+        "axes": {"dtype": ["float32", "bool"]}
+    }  # few, or most of the changes would be to their pairs
     return assemble(report, clauses, rows, 0, Level.MOBILE)
 
 

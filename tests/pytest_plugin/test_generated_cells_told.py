@@ -6,20 +6,25 @@ import pytest
 from support.generated_rows import FINDING, generated
 from support.small_reports import cell, report_of
 
+from conformance.generate.findings import finding_text
 from conformance.pytest_plugin._report import Reporter
 from conformance.pytest_plugin._run import _failure_text
 
 
 def test_a_failure_tells_each_finding() -> None:
     other = FINDING | {"cause": "sort / value=NaN / crash", "count": 1, "verdict": "CRASH", "phase": "", "inputs": []}
-    row = cell("views", "FAIL", "run", "2 causes", generated=generated(findings=[FINDING, other]))
+    error = {"text": "both once more", "stderr": "it complained"}
+    row = cell("views", "FAIL", "run", "2 causes", generated=generated(findings=[FINDING, other]), error=error)
     text = _failure_text(row, "It works.")
     assert "--- finding 1 of 2\nFAIL in run: addmm / layout=transposed / values (3 times)\n\n1 of 6 elements" in text
     assert (
-        "    def forward(self, x):\n        return torch.addmm(x, x, x.t())\n\ninputs:\n  float32[2, 3] transp" in text
+        "    def forward(self, x):\n        return torch.addmm(x, x, x.t())\n\nwhat is done with it:\n  float" in text
     )
     assert "--- finding 2 of 2\nCRASH: sort / value=NaN / crash (1 time)\n\n" in text
-    assert text.count("inputs:") == 1
+    assert "once more" not in text
+    assert "it complained" in text
+    assert text.count("what is done with it:") == 1
+    assert "after 3 other programs in the same process" in finding_text(FINDING | {"after": 3})
     assert "finding" not in _failure_text(cell("views", "FAIL", "run", "it broke"), "It works.")
 
 

@@ -17,12 +17,21 @@ from conformance.report import ReportError, assemble, read_report
 from conformance.report.formats.html import html
 from conformance.report.formats.markdown import markdown
 from conformance.report.formats.terminal import summary_text
+from conformance.report.parts import read_part
+from conformance.report.row_model import CellRow
+from conformance.report.view import is_about_an_operator
 from conformance.run.plan import TURNED_OFF
 
+#: What the harness draws along.
+DRAWN = {
+    "dtype": ["float32", "float64", "int64"],
+    "size": ["empty", "one", "odd", "prime", "large"],
+    "layout": ["contiguous", "transposed", "stepped"],
+}
 OTHER = {
-    "values": ["layout=transposed", "dtype=float32", "shape=round"],
-    "counts": [2, 5, 1],
-    "pairs": [[], [2], [0, 1]],
+    "values": ["layout=transposed", "dtype=float32", "shape=round", "layout=slanted"],
+    "counts": [2, 5, 1, 3],
+    "pairs": [[], [2], [0, 1], [0, 3, 1]],
 }
 
 
@@ -38,7 +47,8 @@ def report() -> dict[str, Any]:
     other = FINDING | {"cause": "sort / value=NaN / crash", "verdict": "CRASH", "count": 1}
     second = failing("calls", again, other)
     second["generated"] |= OTHER | {"discarded": {"unstable": 2}, "refused": {}}
-    return report_of(failing("views", FINDING), second, cell("add"), run__generated="30s")
+    made = report_of(failing("views", FINDING), second, cell("add"), run__generated="30s")
+    return assemble(made | {"generated": {"axes": DRAWN}}, made["clauses"], made["cells"], 0, None)
 
 
 def count_of(report: dict[str, Any], *values: str) -> int:
@@ -50,7 +60,6 @@ def count_of(report: dict[str, Any], *values: str) -> int:
 
 def test_rows_are_added_up(report: dict[str, Any]) -> None:
     summary = report["generated"]
-    assert summary["seeds"] == [7]
     assert summary["clauses"] == [
         {
             "clause": "toy.works",
@@ -66,7 +75,9 @@ def test_rows_are_added_up(report: dict[str, Any]) -> None:
     assert count_of(report, "layout=transposed") == 3
     assert count_of(report, "dtype=float32", "layout=transposed") == 3, "whichever of the two is the first in a row"
     assert count_of(report, "dtype=int64", "layout=transposed") == 0
-    assert count_of(report, "shape=round", "dtype=float32") == 1, "what is drawn along no known axis is shown too"
+    assert summary["others"] == {"shape": {"round": 1}}, "what is drawn along no known axis is counted, without pairs"
+    assert "shape=round" not in summary["values"]
+    assert count_of(report, "layout=slanted", "dtype=float32") == 3, "another value of a known one is a value"
     assert count_of(report, "size=empty") == 0, "and what was never met"
     assert [(each["cause"], each["count"], len(each["cells"])) for each in summary["findings"]] == [
         (FINDING["cause"], 4, 2),
@@ -83,7 +94,8 @@ def test_a_report_without_generated_cells_says_nothing_of_them() -> None:
 
 def test_the_axes_of_the_run_stay_those_of_the_report(report: dict[str, Any]) -> None:
     """A harness that draws along other axes comes to the same summary from the same cells."""
-    assert report["generated"]["axes"] == {name: list(values) for name, values in AXES.items()}
+    today = report_of(cell("views", generated=generated()))
+    assert today["generated"]["axes"] == {name: list(values) for name, values in AXES.items()}
     older = report | {"generated": report["generated"] | {"axes": {"dtype": ["float32", "float8"]}}}
     again = assemble(older, report["clauses"], report["cells"], 0, None)
     assert again["generated"]["values"][:2] == ["dtype=float32", "dtype=float8"]
@@ -212,22 +224,23 @@ def test_a_terminal_has_a_few_lines(report: dict[str, Any]) -> None:
     quiet, usual, every = (summary_text(report, 80, verbosity=level) for level in (-1, 0, 1))
     assert max(map(len, every.splitlines())) <= 80
     told = usual[usual.index("Generated") : usual.index("Failures")]
-    assert len(told.splitlines()) <= 14
-    assert "Generated: 20 tried in 2 cells (seed 7, budget 30s), 2 causes found." in told
+    assert len(told.splitlines()) <= 13
+    assert "Generated: 20 tried in 2 cells (seed 0, budget 30s), 2 causes found." in told
     assert "6 discarded, which judge nobody: invalid 3, unstable 3; 2 refused" in told
-    assert f"4 of {1 + sum(map(len, AXES.values()))} values of 7 axes met the backend; 3 of" in told
-    assert "size empty, one, odd, 13 more; layout contiguous, stepped, offset, 4 more" in " ".join(told.split())
+    assert "4 of 12 values of 3 axes met the backend, and 1 of shape; 3 of 66 pairs" in told
+    assert "never met: dtype float64; size empty, one, odd, 2 more; layout" in told
     assert "FAIL addmm / layout=transposed / values (4 times)" in told
+    assert "\n  report.html has the program of each\n" in told
     assert "never" not in quiet
     assert "CRASH sort / value=NaN / crash (1 time)" in quiet
-    assert "rank 5" in every
-    assert "rank 5" not in told
+    assert "prime" in every
+    assert "prime" not in told
 
 
 def test_markdown_has_the_tables(report: dict[str, Any]) -> None:
     text = markdown(report)
     assert re.search(r"\| toy\.works +\| +2 \| +20 \| +6 \| +2 \| +2 \|", text)
-    assert re.search(r"\| layout +\| 1 of 8 +\| contiguous, stepped, offset", text)
+    assert re.search(r"\| layout +\| 2 of 4 +\| contiguous, stepped ", text)
     assert re.search(r"\| FAIL +\| addmm / layout=transposed / values +\| 4 ", text)
 
 
@@ -237,8 +250,27 @@ def test_the_page_shows_what_was_found_and_what_was_never_met(report: dict[str, 
     assert "<li><code>float32[2, 3] transposed</code></li>" in page
     assert '<th scope="row">stepped</th><td class="number never">0</td><td><span class="never">never met</span>' in page
     assert '<th scope="row">float32</th><td class="number">15</td><td><span class="bar" style="width: 100%">' in page
+    assert "<dt>budget of generated cells</dt><dd>30s</dd>" in page
     values = report["generated"]["values"]
     assert page.count('<td class="heat-0">0</td>') == len(values) * (len(values) - 1) // 2 - 3
+    assert "<summary>shape: 1 met</summary>\n<p><code>round</code> 1</p>" in page
     assert page.count('<td class="heat-1">1</td>') == 3
     found = FINDING | {"source": "</pre><script>x</script>", "inputs": []}
     assert "<script>x" not in html(report_of(failing("views", found)))
+
+
+def test_many_causes_are_counted_and_not_shown() -> None:
+    found = [FINDING | {"cause": f"op{number} / {'dtype=int64 ' * 40} / shape"} for number in range(40)]
+    report = report_of(failing("views", *found))
+    told = summary_text(report, 80)
+    assert "... and 35 causes more; report.html has the program of each" in told
+    assert len(told.splitlines()) < 60
+    assert "... and 10 more causes: report.json has them all." in markdown(report)
+    assert all(f"<code>op{number} " in html(report) for number in range(40))
+
+
+def test_generated_cells_of_operators_are_no_rows_of_the_operator_table() -> None:
+    """They stand in the grid, and a comparison tells where they are gone."""
+    row = cell("pointwise", suite="operators", generated=generated()) | {"clause": "operators.correct"}
+    table = cell("add", suite="operators") | {"clause": "operators.table", "id": "operators.table[add]"}
+    assert [is_about_an_operator(read_part(CellRow, each)) for each in (row, table)] == [False, True]

@@ -18,7 +18,7 @@ from conformance.report.row_model import OperatorTable
 
 def with_table(*entries: tuple[str, str, str], of: str = "add") -> dict[str, Any]:
     """A small report with a cell for an operator, and rows of operator, dtype and outcome."""
-    report = report_of(cell("case"), cell(of) | {"id": f"operators.table[{of}]", "suite": "operators"})
+    report = report_of(cell("case"), cell(of) | {"id": f"operators.table[{of}]", "clause": "operators.table"})
     table = [row_of(operator, dtype, [Tried(Outcome(outcome))]) for operator, dtype, outcome in entries]
     head = {name: report[name] for name in ("run", "harness", "environment", "backend")}
     return assemble(head, report["clauses"], report["cells"], 0, None, table)

@@ -14,11 +14,16 @@ import pytest
 from justhtml import JustHTML
 from playwright.sync_api import Browser, Dialog, Page, sync_playwright
 from support.example_reports import HOSTILE, cell, full_report, poisoned
+from support.generated_rows import generated
+from support.small_reports import cell as small_cell
+from support.small_reports import report_of as small_report
 
 from conformance.api.verdicts import Verdict
 from conformance.cli import main
+from conformance.generate.axes import AXES
 from conformance.report import read_report
 from conformance.report.formats.badge import badge_svg
+from conformance.report.formats.html import html
 
 PHONE = {"width": 390, "height": 844}
 PAGES = ("report", "comparison", "scoreboard")
@@ -184,6 +189,20 @@ def test_print_has_no_controls(visit: Callable[..., Visit], name: str) -> None:
     assert seen.shown("table") >= 1
     assert seen.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert seen.page.evaluate(CONTRASTS)[0][0] >= 4.5
+
+
+def test_pairs_of_values_fit_a_printed_page_and_are_told_without_colour(browser: Browser, tmp_path: Path) -> None:
+    """A4 has 718 pixels between margins of a centimetre; the values are all that are drawn today."""
+    (tmp_path / "report.html").write_text(html(small_report(small_cell("views", generated=generated()))))
+    seen = Visit(browser, tmp_path / "report.html", viewport={"width": 718, "height": 1000})
+    seen.page.emulate_media(media="print")
+    assert seen.page.evaluate("document.documentElement.scrollWidth") <= 718
+    assert seen.page.locator(".heat").bounding_box()["width"] <= 718  # type: ignore[index]
+    values = sum(map(len, AXES.values()))
+    assert seen.page.locator(".heat tbody td").count() == values * (values - 1) // 2
+    told = {each: set(seen.page.locator(f".heat .heat-{each}").all_inner_texts()) for each in (0, 1)}
+    assert told == {0: {"0"}, 1: {"1"}}
+    seen.page.context.close()
 
 
 def test_the_report_is_filtered_by_keyboard(visit: Callable[..., Visit]) -> None:

@@ -15,18 +15,21 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from support.generated_rows import generated_clause
 from support.project import Project, Run
 from support.scripts import failing_rows, run_script, scripts_of
 
 from conformance.api.errors import ConformanceFailure
 from conformance.api.verdicts import Outcome, Verdict
-from conformance.contract import Clause, shipped_clauses, suite_function
-from conformance.devices import Limits, Step, ZygotePool
+from conformance.compare.comparison import Margin
+from conformance.contract import Clause, SpeaksOf, shipped_clauses, suite_function
+from conformance.devices import Limits, Step, Trace, ZygotePool
 from conformance.discovery.describing import Description
 from conformance.discovery.selecting import select
 from conformance.report import ReproducerFolder
 from conformance.run.cell_context import CellContext
 from conformance.run.plan import cells_of
+from conformance.run.result import FailureRecord, Record, Result
 from conformance.run.run_context import RunContext
 from conformance.standalone.reproducers import Reproducer, ReproducerWriter
 from conformance.standalone.reproducers._judge import FailingCell
@@ -221,8 +224,9 @@ def attempts(run_context: RunContext, reference: Description) -> list[Attempt]:
 
 
 def _with_scripts() -> list[Clause]:
-    """The clauses of delegates, but for those that ask for what only a run has."""
-    clauses = [each for each in shipped_clauses() if each.toolchain == "torchscript"]
+    """The clauses of delegates, but for those that ask for what only a run has, or generate their models."""
+    written = [each for each in shipped_clauses() if each.speaks_of is not SpeaksOf.GENERATED]
+    clauses = [each for each in written if each.toolchain == "torchscript"]
     return [each for each in clauses if not {"native", "goldens", "operators"} & set(suite_function(each)[1])]
 
 
@@ -249,6 +253,15 @@ def test_every_clause_and_every_verb_has_a_script(attempts: list[Attempt], tmp_p
     command = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F821,F811,E9", str(tmp_path)]
     linted = subprocess.run(command, capture_output=True, text=True, check=False)
     assert linted.returncode == 0, linted.stdout[:3000]
+
+
+def test_a_finding_of_a_generated_cell_is_in_the_report(run_context: RunContext, reference: Description) -> None:
+    clause = generated_clause()
+    (cell, _) = cells_of(clause, reference)
+    failure = FailureRecord(ConformanceFailure("on purpose"), Trace())
+    result = Result(cell, Outcome(Verdict.FAIL, "run", "x"), {}, Record(), Margin(), failure)
+    told = ReproducerWriter(run_context, 1).write(result, lambda: None, ())
+    assert told == {"problem": f"{cell.id}: what it found stands in the report, each with the program that shows it"}
 
 
 def test_what_only_a_program_without_python_answers_is_said(

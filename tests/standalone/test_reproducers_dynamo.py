@@ -78,6 +78,8 @@ CLAUSES = (
     "compile.parameters",
     "compile.several-models",
     "modes.inference-outputs",
+    "modes.others-unchanged",
+    "modes.pytorch-unchanged",
 )
 _PLUGIN = """
 def compiler(graph, example_inputs):

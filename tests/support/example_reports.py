@@ -41,6 +41,8 @@ FREE_NAMES = {
     "clauses",
     "discarded",
     "refused",
+    "others",
+    "operator",
 }
 
 EXPECTATION = {
@@ -75,7 +77,7 @@ OPERATORS = {
 }
 #: What a report says of its generated cells: of the one below.
 GENERATED = {
-    "seeds": [7],
+    "others": {"operator": {"add": 3}},
     "axes": {"dtype": ["float32", "int64"], "layout": ["transposed", "stepped"]},
     "clauses": [
         {

@@ -21,13 +21,14 @@ class Told:
     output: str
 
 
-def run_script(script: Path, *arguments: str, site: Path | None = None) -> Told:
-    """Run a script from another folder; ``site`` is a folder of modules that is looked at first."""
+def run_script(script: Path, *arguments: str, site: Path | None = None, **variables: str) -> Told:
+    """Run a script from another folder; ``site`` is a folder of modules that is looked at first, ``variables`` are of
+    its environment."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
         [sys.executable, str(script), *arguments],
         cwd=tempfile.gettempdir(),
-        env=environment | ({"PYTHONPATH": str(site)} if site else {}),
+        env=environment | variables | ({"PYTHONPATH": str(site)} if site else {}),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -16,6 +16,7 @@ import torch
 
 from conformance.generate.drawing import Draw
 from conformance.generate.program import Line, Program, TensorSpec
+from conformance.toolchains import ProgramTraits
 
 #: Elements that a value may have at most: a program must not take long.
 _MOST_ELEMENTS = 70_000
@@ -64,9 +65,9 @@ class Abandoned(Exception):
 class Builder:
     """Makes a program statement by statement. ``missing`` are the features that it must do without."""
 
-    def __init__(self, draw: Draw, toolchain: str, missing: Collection[str] = ()) -> None:
+    def __init__(self, draw: Draw, traits: ProgramTraits, missing: Collection[str] = ()) -> None:
         self.draw = draw
-        self.toolchain = toolchain
+        self.traits = traits
         self.missing = missing
         self.values: list[Value] = []
         self.scalars: list[tuple[str, str]] = []

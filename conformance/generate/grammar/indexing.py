@@ -29,7 +29,7 @@ def index(b: Builder) -> None:
     name, text = b.draw.of(
         ("index", f"{one}[{_indices(b, f'{one}.shape[0]')}]"),
         ("index_select", f"torch.index_select({one}, {dim}, {indices})"),
-        ("index", f"{one}[..., {_indices(b, f'{one}.shape[-1]')}]" if b.toolchain == "dynamo" else f"{one}[..., :2]"),
+        ("index", f"{one}[..., {_indices(b, f'{one}.shape[-1]')}]" if b.traits.takes_python else f"{one}[..., :2]"),
         ("take", f"torch.take({one}, {_indices(b, f'{one}.numel()')})"),
     )
     b.make(name, text)

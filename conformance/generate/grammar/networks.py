@@ -111,7 +111,7 @@ def interpolate(b: Builder) -> None:
     b.make("interpolate", f"F.interpolate({one}, scale_factor=2.0, {mode})")
 
 
-@rule("networks", "random_numbers", toolchains=("dynamo",))
+@rule("networks", "random_numbers", traits=("trains",))
 def dropout(b: Builder) -> None:
     one = b.float_value()
     b.make("dropout", f"F.dropout({one}, {b.draw.of('0.5', '0.1')}, training=self.training)", fresh=False)
@@ -123,7 +123,7 @@ def dropout_in_evaluation(b: Builder) -> None:
     b.make("dropout", f"F.dropout({b.float_value()}, 0.5, training=False)", fresh=False)
 
 
-@rule("networks", "random_numbers", toolchains=("dynamo",))
+@rule("networks", "random_numbers", traits=("trains",))
 def random_like(b: Builder) -> None:
     one = b.float_value()
     b.make("rand_like", f"{one} + torch.{b.draw.of('rand_like', 'randn_like')}({one})")

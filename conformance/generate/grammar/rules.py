@@ -12,13 +12,14 @@ RuleFunction = Callable[[Builder], None]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rule:
-    """One kind of statement. ``needs`` are names of features without which it is not drawn; ``toolchains`` those that
-    can read such a statement, all of them when empty; ``weight`` how often it is drawn beside others."""
+    """One kind of statement. ``needs`` are names of features without which it is not drawn, ``traits`` those that a
+    toolchain's models must have (see :class:`conformance.toolchains.ProgramTraits`); ``weight`` says how often it is
+    drawn beside others."""
 
     function: RuleFunction
     family: str
     needs: tuple[str, ...] = ()
-    toolchains: tuple[str, ...] = ()
+    traits: tuple[str, ...] = ()
     weight: int = 1
 
 
@@ -26,12 +27,12 @@ RULES: list[Rule] = []
 
 
 def rule(
-    family: str, *needs: str, toolchains: tuple[str, ...] = (), weight: int = 1
+    family: str, *needs: str, traits: tuple[str, ...] = (), weight: int = 1
 ) -> Callable[[RuleFunction], RuleFunction]:
     """Add the decorated function to the table."""
 
     def register(function: RuleFunction) -> RuleFunction:
-        RULES.append(Rule(function, family, needs, toolchains, weight))
+        RULES.append(Rule(function, family, needs, traits, weight))
         return function
 
     return register

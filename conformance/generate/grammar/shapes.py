@@ -80,7 +80,7 @@ def repeat(b: Builder) -> None:
         ("flip", f"torch.flip({one}, [{b.dim(one)}])"),
         ("rot90", f"torch.rot90({one})"),
         ("expand_as", f"{one}.expand_as({b.pick()})"),
-        ("broadcast_to", f"torch.broadcast_to({one}, (2, *{one}.shape))" if b.toolchain == "dynamo" else f"{one} + 0"),
+        ("broadcast_to", f"torch.broadcast_to({one}, (2, *{one}.shape))" if b.traits.takes_python else f"{one} + 0"),
     )
     b.make(name, text)
 
@@ -91,7 +91,7 @@ def copy(b: Builder) -> None:
     name, text = b.draw.of(
         ("clone", f"{one}.clone()"), ("contiguous", f"{one}.contiguous()"), ("detach", f"{one}.detach()"),
         ("zeros_like", f"torch.zeros_like({one})"), ("ones_like", f"torch.ones_like({one}) + {one}"),
-        ("alias", f"{one}.view({one}.shape)" if b.toolchain == "dynamo" else f"{one}.view_as({one})"),
+        ("alias", f"{one}.view({one}.shape)" if b.traits.takes_python else f"{one}.view_as({one})"),
     )  # fmt: skip
     b.make(name, text)
 

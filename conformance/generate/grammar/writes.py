@@ -57,7 +57,7 @@ def to_view_of_own(b: Builder) -> None:
     b.write(_operator(statement), statement)
 
 
-@rule("writes", "in_place", "elementwise", "input_mutation", toolchains=("dynamo",), weight=4)
+@rule("writes", "in_place", "elementwise", "input_mutation", traits=("keeps_writes",), weight=4)
 def to_argument(b: Builder) -> None:
     target = b.pick(lambda value: value.origin == "argument")
     if b.draw.chance(3) and target.rank:
@@ -66,7 +66,7 @@ def to_argument(b: Builder) -> None:
     b.write(_operator(statement), statement, "writes")
 
 
-@rule("writes", "in_place", "elementwise", "input_mutation", toolchains=("dynamo",), weight=3)
+@rule("writes", "in_place", "elementwise", "input_mutation", traits=("keeps_writes",), weight=3)
 def to_buffer(b: Builder) -> None:
     buffers = [value for value in b.values if value.origin == "state" and value.name.startswith("self.b")]
     if not buffers:

@@ -58,6 +58,7 @@ def _facts(report: Report) -> list[Fact]:
         Fact("platform", environment.get("platform", "unknown")),
         *(Fact(name, text) for name, text in environment.items() if name not in known),
         Fact("seed", str(run.seed)),
+        *([Fact("budget of generated cells", run.generated)] if run.generated else []),
         Fact("started", run.started),
         Fact("took", f"{run.seconds:.0f} s"),
         *([Fact("merged from", f"{len(run.shards)} shards")] if run.shards else []),

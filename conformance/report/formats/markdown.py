@@ -132,7 +132,7 @@ def _generated(view: GeneratedView) -> Iterable[str]:
             for each in view.found[:_MOST_FINDINGS]
         ]
         yield markdown_table(["verdict", "cause", "times", "first cell", "message"], rows)
-        yield "The page report.html has the program and the inputs of each."
+        yield "The page report.html has the program of each, and what is done with it."
     if len(view.found) > _MOST_FINDINGS:
         yield f"... and {len(view.found) - _MOST_FINDINGS} more causes: report.json has them all."
 

@@ -137,10 +137,12 @@ def _generated(view: GeneratedView, width: int, verbosity: int) -> str:
         parts += _hanging(f"never met: {'; '.join(shown)}", width, 2) if shown else []
     for found in view.found if verbosity > 0 else view.found[:_FINDINGS_SHOWN]:
         finding = found.finding
-        parts += _hanging(f"{finding.verdict.value} {finding.cause} ({_counted(found.count, 'time')})", width, 2)
+        cause = textwrap.shorten(finding.cause, 2 * width)
+        parts += _hanging(f"{finding.verdict.value} {cause} ({_counted(found.count, 'time')})", width, 2)
         parts += _hanging(textwrap.shorten(finding.message, 3 * width), width, 6)
-    if len(view.found) > _FINDINGS_SHOWN and verbosity <= 0:
-        parts.append(f"  ... and {len(view.found) - _FINDINGS_SHOWN} causes more: report.html has all")
+    if view.found and verbosity <= 0:
+        more = len(view.found) - _FINDINGS_SHOWN
+        parts.append(f"  {f'... and {more} causes more; ' if more > 0 else ''}report.html has the program of each")
     return "\n".join(parts)
 
 

@@ -7,6 +7,7 @@ place of these, which do what is right for a backend that is there without anyth
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -16,3 +17,26 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def find_backend(options: argparse.Namespace) -> list[str]:
     """The libraries that processes are to load. Raises CannotTry where the backend is not to be had."""
     return []
+
+
+def load_backend() -> None:
+    """Make the backend known to PyTorch."""
+
+
+class Backend:
+    """How models of a generated trial are lowered, saved and loaded; a toolchain's own is in ``Kit.trials``."""
+
+    def lower(self, module: Any, dynamic: bool = False) -> Any:
+        """What is called in the model's place."""
+        return module
+
+    def save_and_load(self, lowered: Any) -> Any:
+        """What comes back of something lowered that was saved and loaded."""
+        return lowered
+
+    def load_damaged(self, lowered: Any) -> None:
+        """Load a part of what was saved. Raises what that does."""
+        raise RuntimeError("damaged")
+
+    def reset(self) -> None:
+        """Forget what was compiled."""

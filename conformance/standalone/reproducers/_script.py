@@ -47,7 +47,7 @@ _COMMON = (
 )
 _PROVIDED = {*_process.PROVIDED, *_replay.PROVIDED, "case_named", "features"}
 #: Stands before the first import that can fail.
-_GUARD = '''
+GUARD = '''
 def cannot_be_tried(kind: Any, error: BaseException, trace: Any) -> None:
     """Python's own exit code for an error is that of a failure which is there; an import that fails shows none."""
     traceback.print_exception(error)
@@ -139,9 +139,9 @@ def _assembled(
     texts = scenario.collection.texts
     judge = judge if judge is not None else "judge = None"
     parts = [
-        *map(_in_double_quotes, _constants(failing, scenario, broken, limits)),
+        *map(in_double_quotes, _constants(failing, scenario, broken, limits)),
         *(texts(*models) if models else ()),
-        *map(_in_double_quotes, (*steps, _processes(failing), judge)),
+        *map(in_double_quotes, (*steps, _processes(failing), judge)),
         *_section("How the unusual steps are done.", texts(*verbs) if verbs else []),
         *_section("The clause, and what it judges with.", texts(*rest) if rest else []),
         *_section("The same in each script: processes, and what they came to.", texts(*common)),
@@ -151,11 +151,11 @@ def _assembled(
     docstring = _docstring(failing, outcome, scenario)
     standard, others = used_imports(scenario.collection.imports, body)
     return (
-        f"{MARK}\n{docstring}\n\nfrom __future__ import annotations\n\n{standard}\n\n{_GUARD}\n\n{others}\n\n\n{body}\n"
+        f"{MARK}\n{docstring}\n\nfrom __future__ import annotations\n\n{standard}\n\n{GUARD}\n\n{others}\n\n\n{body}\n"
     )
 
 
-def _in_double_quotes(text: str) -> str:
+def in_double_quotes(text: str) -> str:
     """Code with its strings quoted as people do, where that needs no escape."""
     lines = text.splitlines(keepends=True)
     for token in reversed(list(tokenize.generate_tokens(io.StringIO(text).readline))):
@@ -252,9 +252,9 @@ def _docstring(failing: FailingCell, outcome: Outcome, scenario: Scenario) -> st
     states = f"host {cell.host.value}" + (f", target {cell.target.value}" if cell.target else "")
     known = [
         f"clause    {cell.id}  ({states})",
-        *_hanging("states", " ".join(cell.clause.statement.split())),
+        *hanging("states", " ".join(cell.clause.statement.split())),
         f"source    {cell.clause.source}",
-        *_hanging("observed", f"{outcome.verdict.value}{phase}: {outcome.message}"),
+        *hanging("observed", f"{outcome.verdict.value}{phase}: {outcome.message}"),
         f"backend   {failing.description.name}{version}{libraries}",
         f"torch     {torch.__version__}, seed {failing.seed}",
     ]
@@ -278,7 +278,7 @@ def _docstring(failing: FailingCell, outcome: Outcome, scenario: Scenario) -> st
     return f'"""{safe}\n"""'
 
 
-def _hanging(name: str, text: str) -> list[str]:
+def hanging(name: str, text: str) -> list[str]:
     return textwrap.wrap(text, 118, initial_indent=f"{name:<10}", subsequent_indent=" " * 10)
 
 

@@ -10,8 +10,10 @@ from typing import Any
 from conformance.api.errors import DeviceEnded, SubjectError
 from conformance.devices import Device, Ledger
 from conformance.discovery.describing import Description, discovery_kind
+from conformance.generate import AS_CASE
 from conformance.run.result import FailureRecord, Result
 from conformance.run.run_context import RunContext
+from conformance.standalone.reproducers._generated import generated_reproducers
 from conformance.standalone.reproducers._judge import FailingCell
 from conformance.standalone.reproducers._scenario import CannotReproduce, ReproducedBackend
 from conformance.standalone.reproducers._script import reproducer
@@ -54,6 +56,9 @@ class ReproducerWriter:
     ) -> dict[str, Any]:
         cell = result.cell
         description = self._run.descriptions[cell.backend]
+        if result.record.findings:
+            backend = self._ask(description, [AS_CASE])
+            return generated_reproducers(result, description, backend, self._run.seed, self._run.pool.limits)
         failing = FailingCell(
             cell=cell,
             failure=record.failure,
@@ -64,6 +69,8 @@ class ReproducerWriter:
             parameters=parameters,
             calls=lambda name: self._run.calls(name, cell.clause.toolchain),
         )
+        if cell.theme:
+            raise CannotReproduce("what it found stands in the report, each with the program that shows it")
         if record.trace.overflowed:
             raise CannotReproduce("its artifacts and values are too large")
         return reproducer(

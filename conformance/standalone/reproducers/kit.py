@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 Writer = Callable[["Scenario", Step], list[str]]
 
 
+#: What verbs of every toolchain look at before they are asked.
+_PYTORCH_STATE = "conformance.toolchains.pytorch_state"
+
+
 class Writers:
     """A table of writers by the names of their verbs. ``writers("save")`` decorates the one for the verb ``save``."""
 
@@ -53,6 +57,8 @@ class Kit:
     option: str
     #: Role of a process → what it does.
     roles: Mapping[str, str]
+    #: The module whose class ``Backend`` lowers models of generated trials; empty where there are none.
+    trials: str = ""
     #: The cases that are lowered in some step, of which the author's class is asked.
     lowered_cases: Callable[[list[Step]], list[str]] = lambda steps: []
     #: Verbs that reply with a list of all that a step answered.
@@ -69,7 +75,7 @@ class Kit:
 
     def is_verb_module(self, name: str) -> bool:
         """Whether verbs, or what stands between PyTorch and the backend for them, come from a module."""
-        return name.startswith((f"{self.verbs_package}.", self.session))
+        return name.startswith((f"{self.verbs_package}.", self.session, _PYTORCH_STATE))
 
 
 @functools.cache

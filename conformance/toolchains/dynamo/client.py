@@ -362,6 +362,13 @@ class DynamoDevice(CellDevice):
     def tracing_done(self, model: Model, inputs: Inputs) -> list[str]:
         """What of a compiler's work happens in one call."""
 
+    def compile_by_others(self, case: PreparedCase) -> tuple[dict[str, str], Any]:
+        """What other backends get of a case's model, the text of each graph by where it comes from, and the results."""
+        return self._compile_by_others(self.build(case), case.calls)
+
+    @ask(phase="inspect")
+    def _compile_by_others(self, model: Model, calls: tuple[InputsOf, ...]) -> tuple[dict[str, str], Value]: ...
+
     # How the backend is registered, and what it needs.
 
     @ask(phase="register")

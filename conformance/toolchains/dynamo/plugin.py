@@ -40,7 +40,7 @@ class Dynamo(Toolchain):
     client = f"{_HERE}.client:DynamoDevice"
     preload = f"{_HERE}.preload"
     run_folders = ("TORCHINDUCTOR_CACHE_DIR",)
-    cases = tuple(f"{_HERE}.cases.{name}" for name in ("models", "state", "outputs", "training"))
+    cases = tuple(f"{_HERE}.cases.{name}" for name in ("models", "state", "outputs", "corners", "training"))
 
     stand_ins = (StandIn(Source(name="aot_eager", toolchain="dynamo"), "AOT Autograd without a backend"),)
     programs = ProgramTraits(
@@ -50,6 +50,7 @@ class Dynamo(Toolchain):
         keeps_writes=True,
         keeps_gradients=True,
         trains=True,
+        takes_python=True,
         saves=False,
     )
     conforming = ("dynamo_control", "aot_eager")

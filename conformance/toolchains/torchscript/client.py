@@ -228,6 +228,14 @@ class TorchScriptDevice(CellDevice):
     def run_under(self, guard: str, module: Module, method: str, inputs: Inputs, differentiable: bool = False) -> Value:
         """What a method returns within a guard; with ``differentiable``, for inputs that require grad."""
 
+    def run_watched_under(self, guard: str, module: Module, call: Call, others: list[Call]) -> dict[str, Any]:
+        """As :meth:`run_watched`, within a guard."""
+        same = [other for other in others if other.method == call.method]
+        return self._run_watched_under(guard, module, call, same)
+
+    @ask(phase="run")
+    def _run_watched_under(self, guard: str, module: Module, call: Call, others: list[InputsOf]) -> dict[str, Any]: ...
+
     @ask(phase="inspect")
     def modes(self) -> dict[str, bool]:
         """The grad mode and the inference mode of the thread in which verbs run."""

@@ -31,7 +31,7 @@ class TorchScript(Toolchain):
     preload = f"{_HERE}.preload"
     cases = tuple(
         f"{_HERE}.cases.{name}"
-        for name in ("arithmetic", "dtypes", "flow", "memory", "networks", "quantized", "signatures")
+        for name in ("arithmetic", "corners", "dtypes", "flow", "memory", "networks", "quantized", "signatures")
     )
 
     programs = ProgramTraits(
@@ -41,6 +41,7 @@ class TorchScript(Toolchain):
         keeps_writes=False,
         keeps_gradients=False,
         trains=False,
+        takes_python=False,
         saves=True,
     )
     conforming = ("reference", "python_control")
@@ -108,6 +109,11 @@ class TorchScript(Toolchain):
         from conformance.devices import Subject
         from conformance.toolchains import case_named
 
+        def named(case: str) -> Any:
+            from conformance.toolchains.torchscript.verbs.generated import GENERATED
+
+            return GENERATED if case == GENERATED.name else case_named(case, self.name)
+
         assert isinstance(backend, TorchScriptBackend)
         own, base = type(backend), TorchScriptBackend
         with Subject():
@@ -115,7 +121,7 @@ class TorchScript(Toolchain):
                 libraries=tuple(Path(path).name for path in backend.libraries),
                 loads=own.load is not base.load,
                 lowers=own.lower is not base.lower,
-                specs={case: encode(backend.compile_spec(case_named(case, self.name))) for case in cases},
+                specs={case: encode(backend.compile_spec(named(case))) for case in cases},
             )
 
     def gist(self, text: str) -> str:

@@ -8,12 +8,13 @@ import torch
 from torch import Tensor
 
 from conformance.api import features as f
-from conformance.toolchains.dynamo.cases.models import case, pairs
+from conformance.toolchains.dynamo.cases.models import case as in_every_clause
+from conformance.toolchains.dynamo.cases.models import pairs
 
-named = functools.partial(case, everywhere=False)
+case = functools.partial(in_every_clause, everywhere=False)
 
 
-@case("repeats_outputs", f.several_outputs, f.parameters, samples=pairs(2, 3))
+@case("repeats_outputs", f.several_outputs, f.parameters, samples=pairs(2, 3), everywhere=True)
 class RepeatsOutputs(torch.nn.Module):
     """One result twice, an argument, a parameter, a buffer, a number, and nothing."""
 
@@ -29,7 +30,7 @@ class RepeatsOutputs(torch.nn.Module):
         return z, y, z, self.weight, self.offset, 3, None
 
 
-@case("writes_view", f.input_mutation, f.views, f.several_outputs, samples=pairs(4, 3))
+@case("writes_view", f.input_mutation, f.views, f.several_outputs, samples=pairs(4, 3), everywhere=True)
 class WritesView(torch.nn.Module):
     """To a view of an argument, which it returns beside another view of it."""
 
@@ -39,7 +40,7 @@ class WritesView(torch.nn.Module):
         return part, x.t(), torch.relu(x) - y
 
 
-@named("writes_and_returns", f.input_mutation, f.several_outputs, samples=pairs(3, 4))
+@case("writes_and_returns", f.input_mutation, f.several_outputs, samples=pairs(3, 4))
 class WritesAndReturns(torch.nn.Module):
     """It returns the argument that it writes to, and what it computed before."""
 
@@ -49,7 +50,7 @@ class WritesAndReturns(torch.nn.Module):
         return x, before
 
 
-@named(
+@case(
     "normalised",
     f.input_mutation,
     f.parameters,
@@ -73,7 +74,7 @@ class Normalised(torch.nn.Module):
         return torch.relu(scaled) * 2 - x
 
 
-@named("drawn_constants", samples=pairs(3, 4))
+@case("drawn_constants", samples=pairs(3, 4))
 class DrawnConstants(torch.nn.Module):
     """Two of them have graphs that differ in numbers and in the order of a subtraction, and in nothing else."""
 

@@ -22,6 +22,7 @@ KIT = Kit(
     verbs_package=f"{_HERE}.verbs",
     loading=f"{_HERE}.reproduce.loading",
     session=f"{_HERE}.reproduce.session",
+    trials=f"{_HERE}.reproduce.trials",
     writers=WRITERS,
     constants=_constants,
     provided=frozenset({"OPTIONS", "MODE", "RUNTIME"}),

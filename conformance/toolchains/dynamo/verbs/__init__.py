@@ -14,9 +14,11 @@ from conformance.toolchains.dynamo.verbs import (  # noqa: F401  (each adds to t
     lowering,
     modes,
     operators,
+    pytorch,
     runtime,
     session,
     training,
+    varied,
 )
 from conformance.toolchains.dynamo.verbs.session import verb
 

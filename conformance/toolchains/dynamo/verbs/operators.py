@@ -8,7 +8,7 @@ can know it, since the zeros are inputs. Booleans are xor-ed with False.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -19,8 +19,8 @@ from conformance.compare.comparison import assert_close
 from conformance.compare.values import decode, encode
 from conformance.devices import Subject
 from conformance.operators import samples
-from conformance.operators.statistics import wider
 from conformance.toolchains.dynamo.verbs.executed import computing, executed, named, profiled
+from conformance.toolchains.dynamo.verbs.in_modes import called
 from conformance.toolchains.dynamo.verbs.session import Model, Session, verb
 
 
@@ -45,25 +45,25 @@ def operator_samples(session: Session, operator: str, dtype: str, seed: int, cou
 
 
 @verb
-def lower_program(session: Session, program: bytes, inputs: bytes) -> int:
+def lower_program(session: Session, program: bytes, inputs: bytes, mode: str = "") -> int:
     """A graph, compiled up to where the backend's code would run."""
     with Subject():
         module = pickle.loads(program)
         watch = session.watch()
         compiled: Any = torch.compile(module, backend=watch, fullgraph=True, dynamic=False)
         with watch.only_lowering():
-            compiled(*decode(inputs))
+            called(compiled, inputs, mode)
     return session.keep(Model(module, compiled, watch))
 
 
 @verb
-def run_program(session: Session, program: int, inputs: bytes) -> dict[str, Any]:
+def run_program(session: Session, program: int, inputs: bytes, mode: str | None = None) -> dict[str, Any]:
     """Call a compiled graph: ``{result, executed}``, of which the second names the operators that PyTorch itself
-    executes when it is called again."""
+    executes when it is called again; in a mode, ``{result}`` alone."""
     function = session.get(program).function
     with Subject():
-        result = encode(tuple(function(*decode(inputs))))
-        return {"result": result, "executed": executed(function, decode(inputs))}
+        result = encode(called(function, inputs, mode or ""))
+        return {"result": result} | ({"executed": executed(function, decode(inputs))} if mode is None else {})
 
 
 @verb
@@ -76,11 +76,11 @@ def forget_program(session: Session, program: int) -> None:
 
 def _as_graph(sample: samples.Sample) -> dict[str, Any]:
     try:
-        program, inputs, around = _captured(sample)
+        program, inputs, around = captured(sample)
         module = pickle.loads(program)
         expected = tuple(module(*decode(inputs)))
         events = profiled(module, decode(inputs))
-        by_autograd = _compiled(module, "aot_eager")(*decode(inputs))
+        by_autograd = compiled_by(module, "aot_eager")(*decode(inputs))
     except Exception as error:
         return {"reason": f"PyTorch fails to compile it without a backend: {samples.in_a_line(error)}"}
     if not expected:
@@ -92,17 +92,17 @@ def _as_graph(sample: samples.Sample) -> dict[str, Any]:
             return {"reason": f"aot_eager gives something else than eager PyTorch: {failure}"}
     return {
         "program": program,
-        "operators": sorted({spelled for name in named(events) for spelled in _spellings(name)}),
+        "operators": sorted({spelled for name in named(events) for spelled in spellings(name)}),
         "inputs": inputs,
         "expected": encode(expected),
-        "exact": _exact(module, decode(inputs)) if sample.settled else None,
+        "exact": samples.exact_of(lambda *wide: tuple(module(*wide)), decode(inputs)) if sample.settled else None,
         "settled": sample.settled,
         "work": computing(events),
         "around": around,
     }
 
 
-def _captured(sample: samples.Sample) -> tuple[bytes, bytes, list[str]]:
+def captured(sample: samples.Sample) -> tuple[bytes, bytes, list[str]]:
     """The graph that Dynamo makes of a sample between other operators, pickled, its inputs, encoded, and the names of
     these other operators.
 
@@ -117,19 +117,20 @@ def _captured(sample: samples.Sample) -> tuple[bytes, bytes, list[str]]:
         return graph.forward
 
     def between(zeros: tuple[torch.Tensor, ...], *arguments: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        results = _tuple(sample.function(*[_less(each, zeros, dtypes) for each in arguments]))
-        return tuple(_less(each, zeros, dtypes) for each in results)
+        results = _tuple(sample.function(*[less(each, zeros, dtypes) for each in arguments]))
+        return tuple(less(each, zeros, dtypes) for each in results)
 
     zeros = tuple(torch.zeros((), dtype=dtype) for dtype in dtypes)
-    results = _compiled(between, capture)(zeros, *tensors)
+    results = compiled_by(between, capture)(zeros, *tensors)
     if sample.settled:
         assert_close(results, _tuple(expected), "what Dynamo makes of it")
     ((program, inputs),) = found
-    around = executed(lambda *each: [_less(one, zeros, dtypes) for one in each], _tuple(tensors) + _tuple(expected))
+    around = executed(lambda *each: [less(one, zeros, dtypes) for one in each], _tuple(tensors) + _tuple(expected))
     return program, inputs, around
 
 
-def _compiled(function: Callable[..., Any], backend: Any) -> Callable[..., Any]:
+def compiled_by(function: Callable[..., Any], backend: Any) -> Callable[..., Any]:
+    """A function, to be compiled by a backend when it is called, as if nothing had been compiled before."""
     torch._dynamo.reset()
     compiled: Callable[..., Any] = torch.compile(function, backend=backend, fullgraph=True, dynamic=False)
     return compiled
@@ -139,27 +140,16 @@ def _tuple(value: Any) -> tuple[torch.Tensor, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
-def _less(tensor: torch.Tensor, zeros: tuple[torch.Tensor, ...], dtypes: list[torch.dtype]) -> torch.Tensor:
-    """The tensor less the zero of its dtype. One that is not dense is left alone."""
+def less(tensor: torch.Tensor, zeros: Sequence[Any], dtypes: Sequence[torch.dtype], instead: Any = None) -> Any:
+    """The tensor, or what stands in its stead, less the zero of its dtype. One that is not dense is left alone."""
+    value = tensor if instead is None else instead
     if tensor.layout != torch.strided or tensor.is_quantized:
-        return tensor
+        return value
     zero = zeros[dtypes.index(tensor.dtype)]
-    return tensor ^ zero if tensor.dtype == torch.bool else tensor - zero
+    return value ^ zero if tensor.dtype == torch.bool else value - zero
 
 
-def _spellings(name: str) -> list[str]:
+def spellings(name: str) -> list[str]:
     """How an error may name an operator, of which PyTorch's profiler says ``aten::add``."""
     short = name.removeprefix("aten::")
     return [name, f"aten.{short}", f"torch.{short}"]
-
-
-def _exact(module: torch.fx.GraphModule, inputs: tuple[Any, ...]) -> bytes | None:
-    """What a graph gives in float64; None where it has no floating-point input of fewer bits, or says a dtype."""
-    wide = tuple(wider(each) for each in inputs)
-    if all(one is other for one, other in zip(wide, inputs, strict=True)):
-        return None
-    try:
-        results = tuple(module(*wide))
-    except Exception:  # a graph may hold on to a dtype
-        return None
-    return encode(results) if all(wider(each) is each for each in results) else None

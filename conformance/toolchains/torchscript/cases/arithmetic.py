@@ -68,7 +68,13 @@ class ZeroDim(torch.nn.Module):
 @case(
     "empty",
     f.empty,
-    samples=lambda make: {"forward": [(make.floats(0), make.floats(0)), (make.floats(2, 0, 3), make.floats(2, 0, 3))]},
+    samples=lambda make: {
+        "forward": [
+            (make.floats(0), make.floats(0)),
+            (make.floats(2, 0, 3), make.floats(2, 0, 3)),
+            (make.floats(4, 0)[1:], make.floats(3, 0)),
+        ]
+    },
 )
 class Empty(torch.nn.Module):
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
@@ -84,6 +90,8 @@ class Empty(torch.nn.Module):
             (make.floats(6, 8)[::2, 1::3], make.floats(3, 3).t()),
             (make.floats(4, 1).expand(4, 5), make.floats(4, 5)),
             (make.floats(2, 3, 4).permute(2, 0, 1), make.floats(4, 2, 3)),
+            (make.floats(2, 3, 4, 5).to(memory_format=torch.channels_last), make.floats(2, 3, 4, 5)),
+            (make.floats(7, 1)[::3], make.floats(3, 4)[:, 2:3]),
         ]
     },
 )

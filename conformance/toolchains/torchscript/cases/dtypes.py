@@ -49,6 +49,8 @@ class HalfPrecision(torch.nn.Module):
             (make.integers(4) + 2**40, make.integers(4)),
             (make.integers(3, 2, dtype=torch.int32), make.integers(3, 2, dtype=torch.int32)),
             (torch.tensor([3, 250, 0], dtype=torch.uint8), torch.tensor([5, 20, 1], dtype=torch.uint8)),
+            (make.integers(5) + 2**60, make.integers(5) - 2**61),
+            (torch.tensor([-128, 127, 5], dtype=torch.int8), torch.tensor([1, -1, 7], dtype=torch.int8)),
         ]
     },
 )
@@ -88,6 +90,8 @@ class ComplexNumbers(torch.nn.Module):
         "forward": [
             (make.floats(3, 2), make.integers(3, 2)),
             (make.integers(4, dtype=torch.int32), make.integers(4)),
+            (make.floats(3, 2), make.doubles(3, 2)),
+            (make.integers(4, low=0, high=200, dtype=torch.uint8), make.integers(4, dtype=torch.int8)),
         ]
     },
 )

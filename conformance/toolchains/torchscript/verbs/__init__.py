@@ -13,6 +13,7 @@ from conformance.toolchains.torchscript.verbs import (  # noqa: F401  (each adds
     lowering,
     operators,
     probing,
+    pytorch,
 )
 from conformance.toolchains.torchscript.verbs.session import Session, verb
 

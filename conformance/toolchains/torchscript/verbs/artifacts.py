@@ -121,12 +121,12 @@ def run_watched(session: Session, module: int, method: str, inputs: bytes, other
     """
     target = session.module(module)
     with Subject():
-        first_inputs = decode(inputs)
+        first_inputs = _ordinary(inputs)
         before = encode(first_inputs)
         versions = [tensor._version for tensor in _tensors(first_inputs)]
         first = call_method(target, method, first_inputs)
         first_as_returned = encode(first)
-        results = [call_method(target, method, decode(other)) for _ in range(_HELD) for other in (*others, inputs)]
+        results = [call_method(target, method, _ordinary(other)) for _ in range(_HELD) for other in (*others, inputs)]
         changed = [
             position
             for position, (now, then, version) in enumerate(
@@ -149,6 +149,12 @@ def run_watched(session: Session, module: int, method: str, inputs: bytes, other
             ),
             "changed_result": not all(map(_same_values, _tensors(first), _tensors(decode(first_as_returned)))),
         }
+
+
+def _ordinary(inputs: bytes) -> Any:
+    """Arguments that have a version, also where this is asked in inference mode."""
+    with torch.inference_mode(False):
+        return decode(inputs)
 
 
 @verb

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from conformance.generate import AS_CASE
 from conformance.generate.play import Shadow
 from conformance.generate.play import know as known
 from conformance.generate.play import play as played
@@ -22,8 +23,11 @@ from conformance.toolchains.torchscript.verbs.session import Session, verb
 class _Generated:
     """What the backend's ``compile_spec`` is told about a program."""
 
-    name: str = "generated"
+    name: str = AS_CASE
     methods: tuple[str, ...] = ("forward",)
+
+
+GENERATED = _Generated()
 
 
 class _Maker:
@@ -37,7 +41,7 @@ class _Maker:
         if self._backend is None:
             cloned: Callable[..., Any] = clone_with_own_type(scripted)
             return cloned
-        lowered: Callable[..., Any] = self._backend.lower(scripted, self._backend.compile_spec(_Generated()))
+        lowered: Callable[..., Any] = self._backend.lower(scripted, self._backend.compile_spec(GENERATED))
         return lowered
 
     def save_and_load(self, lowered: Callable[..., Any]) -> Callable[..., Any]:

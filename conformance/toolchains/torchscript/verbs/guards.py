@@ -11,7 +11,7 @@ import torch
 from conformance.compare.values import decode, encode
 from conformance.devices import Subject
 from conformance.toolchains.threads import Findings, modes_here, run_at_once
-from conformance.toolchains.torchscript.verbs.artifacts import call_method, load_artifact
+from conformance.toolchains.torchscript.verbs.artifacts import call_method, load_artifact, run_watched
 from conformance.toolchains.torchscript.verbs.session import Session, verb
 
 _CONTEXTS: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = {
@@ -39,6 +39,15 @@ def run_under(
     with _CONTEXTS[guard](), Subject():
         result = call_method(session.module(module), method, values)
     return encode(result)
+
+
+@verb
+def run_watched_under(
+    session: Session, guard: str, module: int, method: str, inputs: bytes, others: list[bytes]
+) -> dict[str, Any]:
+    """What ``run_watched`` sees, within a guard."""
+    with _CONTEXTS[guard]():
+        return run_watched(session, module, method, inputs, others)
 
 
 def _requiring_grad(value: Any) -> Any:

@@ -34,9 +34,9 @@ def operators(session: Session) -> dict[str, list[str]]:
 
 @verb
 def operator_samples(session: Session, operator: str, dtype: str, seed: int, count: int) -> list[dict[str, Any]]:
-    """Samples of an operator: ``{program, operators, inputs, expected, settled}``, or ``{reason}`` where PyTorch
+    """Samples of an operator: ``{program, operators, inputs, expected, exact, settled}``, or ``{reason}`` where PyTorch
     itself does not get that far. The program is a saved module whose forward takes the inputs; plain TorchScript
-    was seen to compute from it what eager PyTorch gives."""
+    was seen to compute from it what eager PyTorch gives; ``exact`` is what that gives in float64, if it can be."""
     return [
         {"reason": sample} if isinstance(sample, str) else _traced(sample)
         for sample in samples.samples_of(operator, dtype, seed, count)
@@ -44,8 +44,26 @@ def operator_samples(session: Session, operator: str, dtype: str, seed: int, cou
 
 
 @verb
-def lower_program(session: Session, program: bytes, inputs: bytes) -> int:
-    """A saved module, loaded and lowered; which needs no ``inputs`` in this toolchain."""
+def operator_themes(session: Session) -> dict[str, dict[str, list[str]]]:
+    """The operators of each theme, with the dtypes in which PyTorch takes them."""
+    with Subject():
+        return samples.themes()
+
+
+@verb
+def varied_samples(
+    session: Session, operator: str, dtype: str, seed: int, count: int, modes: list[str]
+) -> list[dict[str, Any]]:
+    """As ``operator_samples``, of samples that are varied, with what ``Sample.as_varied`` says of each."""
+    return [
+        {"reason": sample} if isinstance(sample, str) else _traced(sample) | sample.as_varied()
+        for sample in samples.varied_samples_of(operator, dtype, seed, count, modes)
+    ]
+
+
+@verb
+def lower_program(session: Session, program: bytes, inputs: bytes, mode: str = "") -> int:
+    """A saved module, loaded and lowered; which needs no ``inputs`` and no mode in this toolchain."""
     assert session.backend is not None
     with Subject():
         module = torch.jit.load(io.BytesIO(program))
@@ -53,11 +71,13 @@ def lower_program(session: Session, program: bytes, inputs: bytes) -> int:
 
 
 @verb
-def run_program(session: Session, program: int, inputs: bytes) -> dict[str, Any]:
-    """Call a lowered module: ``{result}``."""
+def run_program(session: Session, program: int, inputs: bytes, mode: str = "") -> dict[str, Any]:
+    """Call a lowered module, in inference mode or not: ``{result}``."""
     module = session.get(program)
     with Subject():
-        return {"result": encode(module.forward(*decode(inputs)))}
+        with torch.inference_mode(mode == "inference"):
+            result = module.forward(*decode(inputs))
+        return {"result": encode(result)}
 
 
 @verb
@@ -84,7 +104,8 @@ def _traced(sample: samples.Sample) -> dict[str, Any]:
         module = torch.jit.trace(_Operator(sample.function), decode(sample.inputs), check_trace=False)
         program = module.save_to_buffer()
         loaded = torch.jit.load(io.BytesIO(program))
-        result = loaded(*decode(sample.inputs))
+        with torch.inference_mode(sample.mode == "inference"):
+            result = loaded(*decode(sample.inputs))
     except Exception as error:
         return {"reason": f"plain TorchScript fails: {samples.in_a_line(error)}"}
     if sample.settled:
@@ -98,4 +119,5 @@ def _traced(sample: samples.Sample) -> dict[str, Any]:
         "inputs": sample.inputs,
         "expected": sample.expected,
         "settled": sample.settled,
+        "exact": samples.exact_of(sample.function, decode(sample.inputs)) if sample.settled else None,
     }

@@ -1,4 +1,4 @@
-"""Saboteurs of torch.compile: one operator. The operator table shows just this."""
+"""Saboteurs of torch.compile: one operator, one mode, one size, on which operators that are drawn meet them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from torch_conformance_saboteurs.dynamo_control import Code, DynamoControl
+from torch_conformance_saboteurs.dynamo_control import Code, DynamoControl, changed, tensors
 from torch_conformance_saboteurs.sabotage_tools import Listing
 
 saboteur = Listing()
@@ -26,6 +26,33 @@ class DynamoImpreciseTanh(DynamoControl):
                     node.args = (graph.graph.call_function(torch.mul, (node.args[0], 1.05)),)
         graph.recompile()
         return super().lower(graph, example_inputs)
+
+
+@saboteur("compile.operators.correct")
+class DynamoRoundsInInference(DynamoControl):
+    """Under inference mode float32 results have the precision of bfloat16."""
+
+    name = "dynamo_rounds_in_inference"
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        result = super().call(code, arguments)
+        return changed(result, _rounded) if torch.is_inference_mode_enabled() else result
+
+
+def _rounded(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.bfloat16().float() if tensor.dtype == torch.float32 else tensor
+
+
+@saboteur("compile.operators.correct")
+class DynamoFailsWithoutElements(DynamoControl):
+    """Tensors without elements are an error of the run, in a graph of whatever operator."""
+
+    name = "dynamo_fails_without_elements"
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        if any(each.numel() == 0 for each in tensors(arguments)):
+            raise RuntimeError("an allocation of 0 bytes")
+        return super().call(code, arguments)
 
 
 SABOTEURS = saboteur.all()

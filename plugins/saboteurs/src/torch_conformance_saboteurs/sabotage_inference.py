@@ -37,6 +37,48 @@ class RefusesInferenceMode(PythonControl):
             return super().call(handle, inputs)
 
 
+@saboteur("inference.inputs-untouched")
+class ReusesBufferInInference(PythonControl):
+    name = "reuses_buffer_in_inference"
+
+    class implementation(ChangedTensors):
+        """In inference mode results of one dtype and shape are written into the same memory at each call."""
+
+        def __init__(self) -> None:
+            self.buffers: dict[Any, Tensor] = {}
+
+        def call(self, handle: Handle, inputs: list[Any]) -> Any:
+            self.used: set[Any] = set()
+            return super().call(handle, inputs)
+
+        def change(self, tensor: Tensor, inputs: list[Any]) -> Tensor:
+            key = tensor.dtype, tensor.shape
+            if not torch.is_inference_mode_enabled() or key in self.used:
+                return tensor
+            self.used.add(key)
+            return self.buffers.setdefault(key, tensor).copy_(tensor)
+
+
+@saboteur("inference.inputs-untouched")
+class WritesOverInputWithoutGrad(PythonControl):
+    name = "writes_over_input_without_grad"
+
+    class implementation(ChangedTensors):
+        """Where a guard says that no gradient is wanted, a result takes the memory of an input that it fits into."""
+
+        guarded = False
+
+        def execute(self, handle: Handle, inputs: list[Any]) -> list[Any]:
+            self.guarded = not torch.is_grad_enabled()
+            return super().execute(handle, inputs)
+
+        def change(self, tensor: Tensor, inputs: list[Any]) -> Tensor:
+            for each in tensors_in(inputs) if self.guarded else ():
+                if each.dtype == tensor.dtype and each.shape == tensor.shape and each.is_contiguous():
+                    return each.copy_(tensor)
+            return tensor
+
+
 @saboteur("inference.guards", phases=("load",))
 class LoadsOnlyWithGrad(PythonControl):
     name = "loads_only_with_grad"

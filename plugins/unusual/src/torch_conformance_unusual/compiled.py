@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import pickle
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -69,22 +68,6 @@ class Recompiled(Functional):
 
     def code(self, graph: torch.fx.GraphModule) -> Callable[..., Sequence[Any]]:
         return lambda *arguments: torch.fx.GraphModule(graph, copy.deepcopy(graph.graph))(*arguments)
-
-
-class Pickled(Functional):
-    """Only the bytes of a graph are kept, and read at each call. What cannot be pickled is kept as it is."""
-
-    name = "unusual_pickled"
-
-    def code(self, graph: torch.fx.GraphModule) -> Callable[..., Sequence[Any]]:
-        plain = torch.fx.GraphModule(graph, copy.deepcopy(graph.graph))
-        for node in plain.graph.nodes:
-            node.meta.clear()  # tensors of Dynamo's fake mode, which are no part of the program
-        try:
-            written = pickle.dumps(plain)
-        except (pickle.PicklingError, TypeError, AttributeError, NotImplementedError, RuntimeError):
-            return graph.forward
-        return lambda *arguments: pickle.loads(written)(*arguments)
 
 
 class Decomposed(Functional):

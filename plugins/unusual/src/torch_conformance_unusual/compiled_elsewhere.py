@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torch_conformance_unusual.elsewhere import in_a_process, in_a_thread
+from torch_conformance_unusual.elsewhere import bytes_of, in_a_process, in_a_thread
 from torch_conformance_unusual.functional import Functional, is_alias, is_plain, shown
 
 #: Not so many calls, and not so many sizes, are remembered that a backend would grow without an end.
@@ -106,11 +106,7 @@ def same(one: Any, other: Any) -> bool:
         return type(one) is type(other) and bool(one == other)
     if (one.dtype, one.shape, one.stride(), one.layout) != (other.dtype, other.shape, other.stride(), other.layout):
         return False
-    return one.layout is torch.strided and not one.is_quantized and torch.equal(_bytes(one), _bytes(other))
-
-
-def _bytes(tensor: Tensor) -> Tensor:
-    return tensor.detach().resolve_conj().resolve_neg().contiguous().flatten().view(torch.uint8)
+    return one.layout is torch.strided and not one.is_quantized and torch.equal(bytes_of(one), bytes_of(other))
 
 
 def _detached(value: Any) -> Any:

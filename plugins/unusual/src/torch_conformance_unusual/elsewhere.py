@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import Tensor
 
 
 def in_a_thread(work: Callable[[], Any]) -> Any:
@@ -92,3 +93,9 @@ def _pickled(error: Exception) -> bytes:
     except Exception:  # an exception may hold anything, and be made by anything
         return pickle.dumps(RuntimeError(str(error)))
     return written
+
+
+def bytes_of(tensor: Tensor) -> Tensor:
+    """The bytes of a strided tensor's elements."""
+    plain = tensor.detach().resolve_conj().resolve_neg().flatten()
+    return plain.clone(memory_format=torch.contiguous_format).view(torch.uint8)  # one element may have any stride

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch._dynamo.backends.common import aot_autograd
 from torch_conformance_saboteurs.dynamo_control import Code, DynamoControl
 
 
@@ -20,6 +19,8 @@ class Functional(DynamoControl):
     name = ""
 
     def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        from torch._dynamo.backends.common import aot_autograd
+
         compiled: Code = aot_autograd(
             fw_compiler=self._compiled,
             bw_compiler=self._compiled,

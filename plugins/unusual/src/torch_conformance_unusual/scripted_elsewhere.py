@@ -11,7 +11,7 @@ from torch_conformance_saboteurs.backends import PythonControl
 from torch_conformance_saboteurs.control import Handle, PythonBackend
 from torch_conformance_saboteurs.sabotage_tools import replaced, tensors_in
 
-from torch_conformance_unusual.elsewhere import in_a_process, in_a_thread
+from torch_conformance_unusual.elsewhere import bytes_of, in_a_process, in_a_thread
 
 
 class _Twins:
@@ -117,8 +117,7 @@ class ScriptForked(PythonControl):
 def _same(one: Tensor, other: Tensor) -> bool:
     if one.layout is not torch.strided or one.is_quantized or one.numel() == 0:
         return True
-    first, second = (each.resolve_conj().resolve_neg().contiguous().flatten() for each in (one, other))
-    return torch.equal(first.view(torch.uint8), second.view(torch.uint8))
+    return torch.equal(bytes_of(one), bytes_of(other))
 
 
 def _of_the_caller(tensor: Tensor, originals: dict[int, Tensor]) -> Tensor:

@@ -1,0 +1,176 @@
+"""Cells of ``operators.correct``: operators of one theme are drawn, and tried on samples that are varied."""
+
+from __future__ import annotations
+
+import random
+import time
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from conformance.api import features
+from conformance.api.errors import ConformanceFailure, DeviceEnded, SubjectError
+from conformance.api.fingerprint import fingerprint
+from conformance.api.verdicts import NotExercised, Verdict
+from conformance.generate.axes import PLAIN
+from conformance.generate.places import sizes_of
+from conformance.operators.table import Outcome, Tried
+from conformance.operators.trial import DECLARED_MISSING, UNSTABLE
+from conformance.run.cell_context import CellContext
+from conformance.toolchains import toolchain_named
+
+#: So many samples are tried of an operator before another is drawn: the first is PyTorch's own, the others are varied.
+SAMPLES_OF_A_DRAW = 3
+_VERDICTS = {
+    Outcome.CRASHED: Verdict.CRASH,
+    Outcome.TIMEOUT: Verdict.TIMEOUT,
+    Outcome.WRONG: Verdict.FAIL,
+    Outcome.FAILED: Verdict.FAIL,
+}
+#: The beginnings of reasons for which a sample judges nobody, and what a report calls them.
+_DISCARDED = {"not valid": "invalid", UNSTABLE: "unstable", DECLARED_MISSING: "declared missing"}
+
+
+def try_operators(context: CellContext) -> None:
+    """Try operators of the cell's theme until its share of the budget is used up.
+
+    Raises what the gravest finding comes to: ConformanceFailure, DeviceDied or DeviceTimeout. Raises NotExercised where
+    PyTorch's samples cannot be made here, and where none could be tried.
+    """
+    cell = context.cell
+    try:
+        operators = context.operators.themes()[cell.theme]
+    except SubjectError as error:
+        needed = "pip install expecttest numpy brings what they need"
+        raise NotExercised(f"the samples of PyTorch's own tests cannot be imported: {error.text}. {needed}") from error
+    share = context.budget.for_programs(context.cells_that_share)
+    found = _Found(zlib.crc32(f"{context.seed} {cell.clause.id} {cell.theme}".encode()))
+    modes = ["inference"]
+    traits = toolchain_named(cell.clause.toolchain).programs
+    if traits is not None and traits.keeps_gradients and context.backend.has(features.training):
+        modes.append("backward")
+    began = time.monotonic()
+    try:
+        for operator, dtype, seed in _drawn(operators, found.seed):
+            samples = context.operators.varied(operator, dtype, seed=seed, count=SAMPLES_OF_A_DRAW, modes=modes)
+            for sample, tried in samples:
+                found.add(operator, dtype, sample, tried)
+                if share.is_used_up(found.tried, time.monotonic() - began):
+                    break
+            if share.is_used_up(found.tried, time.monotonic() - began) or found.is_in_vain(len(operators)):
+                break
+    finally:
+        found.seconds = time.monotonic() - began
+        context.record.generated = found.as_row()
+    context.record.note(f"{len(found.met)} of the {len(operators)} operators of {cell.theme} were tried.")
+    found.judge(context)
+
+
+def _drawn(operators: Mapping[str, list[str]], seed: int) -> Iterator[tuple[str, str, int]]:
+    """Operators, each with a dtype and a seed for its samples, without an end: all of them, then all of them again."""
+    draw = random.Random(seed)
+    names = sorted(operators)
+    while names:
+        for name in draw.sample(names, len(names)):
+            yield name, draw.choice(operators[name]), draw.getrandbits(32)
+
+
+class _Found:
+    """What was tried in a cell, counted, and what was not right."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.tried = 0
+        self.seconds = 0.0
+        self.met: set[str] = set()
+        self._discarded: Counter[str] = Counter()
+        self._refused: Counter[str] = Counter()
+        self._values: Counter[str] = Counter()
+        self._pairs: Counter[tuple[str, str]] = Counter()
+        self._findings: dict[str, dict[str, Any]] = {}
+        self._gravest: tuple[Tried, Verdict] | None = None
+
+    def add(self, operator: str, dtype: str, sample: Mapping[str, Any], tried: Tried) -> None:
+        """A sample of an operator, and what it came to."""
+        if tried.outcome is Outcome.NOT_APPLICABLE:
+            names = (name for beginning, name in _DISCARDED.items() if tried.message.startswith(beginning))
+            self._discarded[next(names, "PyTorch's")] += 1
+            return
+        if tried.outcome is Outcome.REFUSED:
+            self._refused[operator] += 1
+            return
+        self.tried += 1
+        self.met.add(operator)
+        sizes = {f"size={name}" for shape in sample["shapes"] for name in sizes_of(shape)}
+        values = sorted({*sample["values"], *sizes, f"dtype={dtype}", f"operator={operator}"})
+        self._values.update(values)
+        self._pairs.update((one, other) for index, one in enumerate(values) for other in values[:index])
+        if tried.outcome is not Outcome.RIGHT:
+            self._note(operator, sample, values, tried)
+
+    def _note(self, operator: str, sample: Mapping[str, Any], values: list[str], tried: Tried) -> None:
+        verdict = _VERDICTS[tried.outcome]
+        cause = f"{operator} / {tried.observable}"
+        odd = [each for each in values if each not in PLAIN and not each.startswith("operator=")]
+        if cause in self._findings:
+            known = self._findings[cause]
+            known["count"] += 1
+            known["axes"] = [each for each in known["axes"] if each in odd]
+            return
+        if self._gravest is None or _gravity(verdict) < _gravity(self._gravest[1]):
+            self._gravest = tried, verdict
+        self._findings[cause] = {
+            "cause": cause,
+            "operators": [operator],
+            "axes": odd,
+            "observable": tried.observable,
+            "count": 1,
+            "phase": tried.phase,
+            "verdict": verdict.value,
+            "message": f"{sample['call']}: {tried.message}",
+            "source": f"{sample['call']}  # {', '.join(sample['values'])}",
+            "inputs": list(sample["values"]),
+            "fingerprint": fingerprint("", verdict.value, tried.phase, cause),
+        }
+
+    def is_in_vain(self, operators: int) -> bool:
+        """Whether so many samples were tried without one that judges the backend that no more are worth it."""
+        fruitless = self._discarded.total() + self._refused.total()
+        return not self.tried and fruitless >= SAMPLES_OF_A_DRAW * operators
+
+    def judge(self, context: CellContext) -> None:
+        """Raise what the gravest finding comes to; NotExercised where nothing was tried and nothing refused."""
+        if self._gravest is None:
+            if not self.tried and not self._refused:
+                raise NotExercised(f"no sample could be tried: {dict(self._discarded)}")
+            return
+        tried, verdict = self._gravest
+        context.ledger.phase = tried.phase
+        if isinstance(tried.ended, DeviceEnded) and verdict is not Verdict.FAIL:
+            raise tried.ended
+        raise ConformanceFailure("\n".join(map(_told, self._findings.values())), tried.phase)
+
+    def as_row(self) -> dict[str, Any]:
+        """The field ``generated`` of the cell's row."""
+        values = sorted(self._values)
+        return {
+            "seed": self.seed,
+            "tried": self.tried,
+            "discarded": dict(self._discarded),
+            "refused": dict(self._refused),
+            "seconds": round(self.seconds, 3),
+            "values": values,
+            "counts": [self._values[each] for each in values],
+            "pairs": [[self._pairs[one, other] for other in values[:index]] for index, one in enumerate(values)],
+            "findings": list(self._findings.values()),
+        }
+
+
+def _gravity(verdict: Verdict) -> int:
+    return (Verdict.CRASH, Verdict.TIMEOUT, Verdict.FAIL).index(verdict)
+
+
+def _told(finding: Mapping[str, Any]) -> str:
+    often = f" ({finding['count']} samples)" if finding["count"] > 1 else ""
+    return f"{finding['cause']}{often}: {finding['message']}"

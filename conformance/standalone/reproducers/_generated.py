@@ -1,0 +1,199 @@
+"""The scripts of what a generated cell found: models, inputs, and what happens with them, in both ways."""
+
+from __future__ import annotations
+
+import io
+import re
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+import jinja2
+import torch
+
+from conformance._util.privacy import without_paths
+from conformance.api.verdicts import Verdict
+from conformance.compare.values import decode
+from conformance.devices import Limits
+from conformance.discovery.describing import Description
+from conformance.generate import AS_CASE
+from conformance.generate.judge import tolerances_of
+from conformance.generate.tally import Finding
+from conformance.report.reproducer_folder import MARK
+from conformance.run.result import Result
+from conformance.standalone.reproducers import _process, _trial
+from conformance.standalone.reproducers._scenario import CannotReproduce, ReproducedBackend
+from conformance.standalone.reproducers._script import (
+    GUARD,
+    Reproducer,
+    folder_name,
+    hanging,
+    in_double_quotes,
+    used_imports,
+)
+from conformance.standalone.reproducers._sources import Collection
+from conformance.standalone.reproducers._straight import Trials
+from conformance.standalone.reproducers.kit import Kit, kit_of
+from conformance.toolchains import toolchain_named
+
+#: So many findings of a cell have a script.
+_MOST_FINDINGS = 3
+#: Functions of the trial's player that some scripts need.
+_PLAYER = "conformance.generate.play"
+_PLAYED_BY = ("change_weights", "_gradients", "_deterministic", "_default_dtype")
+
+
+def generated_reproducers(
+    result: Result, description: Description, backend: ReproducedBackend, seed: int, limits: Limits
+) -> dict[str, Any]:
+    """The scripts for a cell's gravest findings, as a message: a reproducer with others beside it.
+
+    Raises CannotReproduce where no finding repeats, or the toolchain brings nothing to write scripts with.
+    """
+    kit = kit_of(result.cell.clause.toolchain)
+    if kit is None or not kit.trials:
+        raise CannotReproduce(f"the toolchain {result.cell.clause.toolchain} brings nothing to write such scripts with")
+    findings = [each for each in result.record.findings if each.verdict != Verdict.FLAKY.value]
+    if not findings:
+        raise CannotReproduce("what was found did not repeat in a fresh process")
+    name = folder_name(result.cell.clause.id, result.cell.coordinates)
+    messages = [
+        Reproducer(
+            f"{name}-{place}" if place > 1 else name, _files(finding, result, description, backend, kit, seed, limits)
+        ).as_message()
+        for place, finding in enumerate(findings[:_MOST_FINDINGS], start=1)
+    ]
+    return messages[0] | {"others": messages[1:]}
+
+
+def _files(
+    finding: Finding,
+    result: Result,
+    description: Description,
+    backend: ReproducedBackend,
+    kit: Kit,
+    seed: int,
+    limits: Limits,
+) -> dict[str, bytes]:
+    substitutes = dict.fromkeys(("add_options", "find_backend", "load_backend"), kit.loading) | {"Backend": kit.trials}
+    provided = {*_process.PROVIDED, *_trial.PROVIDED, *kit.provided, "SPEC", "LOWERS"}
+    collection = Collection(provided, substitutes)
+    written = Trials()
+    said = "What fails. ``backend`` is the one under test, or stands for eager PyTorch."
+    main = written.function("trial", finding.trial, said)
+    models = list(written.models)
+    before = [written.function(f"before_{place}", each) for place, each in enumerate(finding.before, start=1)]
+    others = written.models[len(models) :]
+    text = "\n\n".join([main, *before])
+    collection.add(_PLAYER, *(name for name in _PLAYED_BY if re.search(rf"\b{name}\(", text)))
+    collection.add_all(_trial.__name__)
+    helpers = "\n\n\n".join(collection.texts())
+    constants = in_double_quotes("\n".join(_constants(finding, description, backend, kit, limits)))
+    names = ", ".join([*(f"before_{place}" for place in range(1, len(before) + 1)), "trial"])
+    body = "\n\n".join([GUARD, *written.models, text, constants, helpers])
+    imports = {*collection.imports, "import torch.nn.functional as F", "from math import inf, nan", "import traceback"}
+    standard, third = used_imports(imports, body)
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("conformance.standalone.reproducers"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    script = environment.get_template("generated.py.j2").render(
+        mark=MARK,
+        docstring=_docstring(finding, result, description, backend, kit, seed),
+        standard=standard,
+        guard=GUARD.strip(),
+        others=third,
+        models="\n\n\n".join(models),
+        main=main,
+        before="\n\n\n".join([*others, *before]),
+        names=names,
+        constants=constants,
+        helpers=helpers,
+    )
+    files = {"reproduce.py": script.encode()}
+    if written.values:
+        buffer = io.BytesIO()
+        torch.save(written.values, buffer)
+        files["inputs.pt"] = buffer.getvalue()
+    return files
+
+
+def _constants(
+    finding: Finding, description: Description, backend: ReproducedBackend, kit: Kit, limits: Limits
+) -> Iterator[str]:
+    spec = backend.reproduction.specs.get(AS_CASE)
+    traits = toolchain_named(description.toolchain).programs
+    assert traits is not None, "a toolchain with generated clauses says what its models do with programs"
+    keeps = {
+        "weights": traits.copies_weights,
+        "aliases": traits.keeps_aliases,
+        "strides": traits.keeps_strides,
+        "writes": traits.keeps_writes,
+        "requires_grad": traits.keeps_gradients,
+    }
+    author = backend.author
+    yield f"NAME = {backend.name!r}"
+    yield 'BACKEND = os.environ.get("REPRODUCER_BACKEND", NAME)'
+    yield from kit.constants(backend)
+    yield f"DISTRIBUTION = {description.source.distribution!r}"
+    yield "#: The author's class, where only that can do something; it needs torch-conformance to be installed."
+    yield f"AUTHOR = {author!r}"
+    yield f"LOWERS = {backend.reproduction.lowers!r}"
+    yield f"SPEC = {_spelt(spec)}"
+    yield "#: For each process, with the start of PyTorch."
+    yield f"SECONDS = {limits.seconds + 60!r}"
+    yield "#: What was found to differ."
+    yield f"OBSERVABLE = {finding.observable!r}"
+    yield "#: What the backend's models keep of eager PyTorch's, and how far off each dtype may be."
+    yield f"KEEPS = {keeps!r}"
+    tolerances = tolerances_of(finding.trial, description.tolerances)
+    yield from ["TOLERANCES = {", *(f"    {name!r}: {each}," for name, each in tolerances.items()), "}"]
+    yield f"IS_RANDOM = {any('random' in program.marks for program in finding.trial.programs)!r}"
+    yield f"SIGNS_OF_ZEROS = {'zeros of the other sign' in finding.message!r}"
+
+
+def _spelt(spec: bytes | None) -> str:
+    """A compile spec as an expression. Raises CannotReproduce for one that has no text."""
+    value = decode(spec) if spec is not None else None
+    text = repr(value)
+    try:
+        if eval(text, {}) == value:
+            return text
+    except (SyntaxError, NameError, TypeError, ValueError, RuntimeError):
+        pass
+    raise CannotReproduce("its compile spec cannot be written down")
+
+
+def _docstring(
+    finding: Finding, result: Result, description: Description, backend: ReproducedBackend, kit: Kit, seed: int
+) -> str:
+    cell, source = result.cell, description.source
+    version = f" ({source.distribution} {source.version})" if source.distribution else ""
+    needs = kit.needs
+    if backend.author:
+        needs = (
+            "torch, the backend's package and torch-conformance: the backend is registered by the Python of its "
+            "author's class, which derives from the harness's"
+        )
+    lines = [
+        f"{cell.id}: {finding.verdict} in {finding.phase}",
+        "",
+        *hanging("cause", finding.cause),
+        *hanging("states", " ".join(cell.clause.statement.split())),
+        *hanging("observed", finding.message),
+        f"backend   {backend.name}{version}",
+        f"torch     {torch.__version__}, seed {seed}",
+        "",
+        f"    python reproduce.py [{kit.option}]",
+        "",
+        *textwrap.wrap(
+            f"It needs {needs}. Exit code: 1 the failure is there, 0 it is not there any more, 3 something else "
+            "differs, 2 it could not be tried. --play backend plays the trial in this process, for a debugger.",
+            118,
+        ),
+    ]
+    safe = without_paths("\n".join(lines)).replace("\\", "\\\\").replace('"""', "'''")
+    return f'"""{safe}\n"""'

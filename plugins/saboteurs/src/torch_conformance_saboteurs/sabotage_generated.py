@@ -1,0 +1,80 @@
+"""Saboteurs that only generated cells see: operators that no case has, and more models at once than any clause has."""
+
+from __future__ import annotations
+
+import os
+import time
+import weakref
+from typing import Any, ClassVar
+
+from torch_conformance_saboteurs.backends import PythonControl
+from torch_conformance_saboteurs.control import PythonBackend, Record
+from torch_conformance_saboteurs.sabotage_tools import ChangedGraph, ChangedTensors, Listing
+
+saboteur = Listing()
+_ROUNDING = ("aten::ceil", "aten::trunc", "aten::round")
+
+
+@saboteur("generated.programs")
+class RoundsDown(PythonControl):
+    name = "rounds_down"
+
+    class implementation(ChangedGraph):
+        """aten::ceil, aten::trunc and aten::round are computed as aten::floor."""
+
+        def change(self, graph: Any, node: Any) -> None:
+            if node.kind() in _ROUNDING:
+                lower = graph.insertNode(graph.create("aten::floor", [node.inputsAt(0)], 1)).output()
+                lower.setType(node.output().type())
+                node.output().replaceAllUsesWith(lower)
+
+
+@saboteur("generated.programs", verdicts=("CRASH",))
+class DiesOfReciprocals(PythonControl):
+    name = "dies_of_reciprocals"
+
+    class implementation(ChangedGraph):
+        """A program with aten::reciprocal ends the process that loads it."""
+
+        def change(self, graph: Any, node: Any) -> None:
+            if node.kind() == "aten::reciprocal":
+                os.abort()
+
+
+@saboteur("generated.programs", verdicts=("TIMEOUT",))
+class WaitsForSigns(PythonControl):
+    name = "waits_for_signs"
+
+    class implementation(ChangedGraph):
+        """A program with aten::sign is never loaded to its end."""
+
+        def change(self, graph: Any, node: Any) -> None:
+            while node.kind() == "aten::sign":
+                time.sleep(1)
+
+
+class _FourSlots(ChangedTensors):
+    """There is room for three lowered modules that have been called; while there are more, the newest computes one too
+    much."""
+
+    _slots: ClassVar[weakref.WeakSet[PythonBackend]] = weakref.WeakSet()
+
+    def __init__(self) -> None:
+        self._is_beyond = False
+
+    def load_program(self, record: Record) -> Any:
+        self._slots.add(self)
+        self._is_beyond = len(self._slots) > 3
+        return super().load_program(record)
+
+    def change(self, tensor: Any, inputs: list[Any]) -> Any:
+        return tensor + 1 if self._is_beyond and tensor.is_floating_point() else tensor
+
+
+@saboteur("generated.scenarios")
+class FourSlots(PythonControl):
+    name = "four_slots"
+    implementation = _FourSlots
+
+
+SABOTEURS = saboteur.all()

@@ -1,0 +1,23 @@
+"""Operators that are drawn: what a backend takes of PyTorch's operators is right."""
+
+from __future__ import annotations
+
+from conformance.contract import Control, Level, SpeaksOf, clause
+from conformance.operators.themes import THEMES
+from conformance.run.cell_context import CellContext
+from conformance.run.operators import try_operators
+
+
+@clause(
+    "compile.operators.correct",
+    source="pytorch/pytorch#89373, and op_db of torch.testing._internal.common_methods_invocations",
+    level=Level.CORE,
+    cases=THEMES,
+    control=Control.NONE,
+    speaks_of=SpeaksOf.GENERATED,
+)
+def test_drawn(context: CellContext) -> None:
+    """Whatever operator of PyTorch is drawn, in whatever dtype, on PyTorch's own samples and on these with other
+    layouts, sizes and values, under inference mode too, and with gradients: the compiled graph gives what eager PyTorch
+    does, or lowering is refused by the operator's name; nothing else is raised, and nothing crashes or hangs."""
+    try_operators(context)

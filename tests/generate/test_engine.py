@@ -1,0 +1,124 @@
+"""The search: what it counts, makes smaller, tells apart, and finds again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from generate.test_programs import scope_of
+
+from conformance.generate.budget import Share
+from conformance.generate.engine import Search
+from conformance.generate.judge import Difference
+from conformance.generate.laboratory import Discarded, Refused
+from conformance.generate.program import Trial
+from conformance.generate.tally import Tally
+from conformance.generate.trials import program_trials
+
+Verdict = Callable[[Trial], list[Difference]]
+
+
+class Scripted:
+    """In place of a laboratory: a function says what differs."""
+
+    def __init__(self, differences: Verdict) -> None:
+        self._differences = differences
+        self.played: list[Trial] = []
+
+    def differences(self, trial: Trial, *, leaks: bool = False) -> list[Difference]:
+        self.played.append(trial)
+        return self._differences(trial)
+
+    def fresh(self) -> None:
+        self.played = []
+
+
+def searched(differences: Verdict, programs: int = 120, seed: int = 1, **options: Any) -> Tally:
+    """The tally of a search."""
+    tally = Tally(seed)
+    laboratory: Any = Scripted(differences)
+    strategy = program_trials(scope_of("dynamo", "elementwise"))
+    Search(laboratory, strategy, Share(programs, programs, None), tally, **options).run()
+    return tally
+
+
+def operators(trial: Trial) -> set[str]:
+    return {name for program in trial.programs for name in program.operators}
+
+
+def test_what_is_right_is_counted() -> None:
+    tally = searched(lambda trial: [])
+    assert tally.tried == 120
+    assert tally.findings == []
+    row = tally.as_row()
+    assert len(row["pairs"]) == len(row["values"]) == len(row["counts"])
+    assert max(row["counts"]) == 120
+
+
+def test_a_failure_is_made_as_small_as_it_goes() -> None:
+    tally = searched(lambda trial: [Difference(2, "values", "wrong")] if "clamp" in operators(trial) else [])
+    (finding,) = tally.findings
+    assert finding.operators == ["clamp"]
+    assert len(finding.trial.programs[0].lines) == 1
+    assert finding.count > 1
+    assert finding.verdict == "FAIL"
+
+
+def test_two_causes_are_two_findings() -> None:
+    def differences(trial: Trial) -> list[Difference]:
+        if "clamp" in operators(trial):
+            return [Difference(2, "values", "wrong")]
+        return [Difference(2, "strides", "other")] if "where" in operators(trial) else []
+
+    assert {each.observable: each.operators for each in searched(differences, 300).findings} == {
+        "values": ["clamp"],
+        "strides": ["where"],
+    }
+
+
+def test_what_does_not_repeat_is_flaky() -> None:
+    seen: list[Trial] = []
+
+    def differences(trial: Trial) -> list[Difference]:
+        if "clamp" in operators(trial) and len(seen) < 3:
+            seen.append(trial)
+            return [Difference(2, "values", "wrong")]
+        return []
+
+    assert [each.verdict for each in searched(differences).findings] == ["FLAKY"]
+
+
+def test_what_is_refused_or_discarded_is_not_tried() -> None:
+    def differences(trial: Trial) -> list[Difference]:
+        if "clamp" in operators(trial):
+            raise Refused("aten::clamp")
+        if "where" in operators(trial):
+            raise Discarded("invalid")
+        return []
+
+    tally = searched(differences)
+    assert tally.tried == 120
+    assert tally.refused["aten::clamp"] > 0
+    assert tally.discarded["invalid"] > 0
+
+
+def test_a_seed_gives_the_same_trials() -> None:
+    first: list[Trial] = []
+    second: list[Trial] = []
+    searched(lambda trial: first.append(trial) or [])  # type: ignore[func-returns-value]
+    searched(lambda trial: second.append(trial) or [])  # type: ignore[func-returns-value]
+    assert first == second
+
+
+def test_what_was_found_is_tried_first(tmp_path: Path) -> None:
+    kept = tmp_path / "backend" / "cell.json"
+
+    def differences(trial: Trial) -> list[Difference]:
+        return [Difference(2, "values", "wrong")] if "clamp" in operators(trial) else []
+
+    (finding,) = searched(differences, kept=kept).findings
+    again = searched(differences, 1, seed=99, kept=kept)
+    assert [each.cause for each in again.findings] == [finding.cause]
+    assert searched(lambda trial: [], 1, kept=kept).findings == []
+    assert not kept.exists()

@@ -1,0 +1,213 @@
+"""What is right, what is wrong, and what judges nobody."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from conformance.compare.values import decode
+from conformance.generate.judge import Knowledge, Rules, differences
+from conformance.generate.play import Shadow, know, play
+from conformance.generate.program import Call, Line, Program, Step, TensorSpec, Trial
+
+Maker = Callable[[torch.nn.Module], Callable[..., Any]]
+
+
+class Broken(Shadow):
+    """Plain PyTorch, with something around each model."""
+
+    def __init__(self, around: Maker) -> None:
+        super().__init__(copies=False)
+        self._around = around
+
+    def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Callable[..., Any]:
+        return self._around(module)
+
+
+def trial_of(
+    text: str, *specs: TensorSpec, calls: int = 1, result: str = "v0", marks: tuple[str, ...] = (), **under: Any
+) -> Trial:
+    """A trial of one statement."""
+    arguments = tuple((f"x{index}", "Tensor") for index in range(len(specs)))
+    program = Program(arguments, (Line("it", text),), result, marks=marks)
+    call = Call(specs, **under)
+    return Trial((program,), (Step("model"), Step("lower"), *[Step("call", 0, call=call)] * calls))
+
+
+def found(trial: Trial, around: Maker, rules: Rules | None = None, *, leaks: bool = False) -> list[str]:
+    """The observables in which something differs from plain PyTorch."""
+    eager = decode(play(trial, Shadow(copies=False), leaks=leaks))
+    exact, *noisy = map(decode, know(trial, trial.coarsest(), copies=False, noises=12))
+    actual = decode(play(trial, Broken(around), leaks=leaks))
+    known = Knowledge(eager, exact, noisy)
+    return [each.observable for each in differences(trial, known, actual, rules or Rules())]
+
+
+def changed(change: Callable[[Any], Any]) -> Maker:
+    """What changes every result."""
+    return lambda module: lambda *arguments: change(module(*arguments))
+
+
+FLOAT = TensorSpec("float32", (5, 3), seed=3)
+ADD = trial_of("v0 = x0 + 1.0", FLOAT)
+
+
+def test_plain_pytorch_is_right() -> None:
+    assert found(ADD, lambda module: module) == []
+
+
+@pytest.mark.parametrize(
+    ("observable", "change"),
+    [
+        ("values", lambda result: result * 1.01),
+        ("values", lambda result: result.index_fill(0, torch.tensor([4]), 0.0)),
+        ("dtype", lambda result: result.double()),
+        ("shape", lambda result: result[:4]),
+        ("shape", lambda result: (result,)),
+        ("strides", lambda result: result.t().contiguous().t()),
+        ("requires_grad", lambda result: result.requires_grad_()),
+    ],
+)
+def test_a_changed_result_is_seen(observable: str, change: Callable[[Any], Any]) -> None:
+    assert observable in found(ADD, changed(change))
+
+
+def test_a_zero_of_the_other_sign_is_seen() -> None:
+    trial = trial_of("v0 = x0 * 1.0", TensorSpec("float32", (8,), values="minus_zero"))
+    assert found(trial, changed(lambda result: result + 0.0)) == ["values"]
+
+
+def test_what_rounding_decides_judges_nobody() -> None:
+    # 0.1 + 0.2 against 0.3: which of the two is the larger is for rounding to say
+    trial = trial_of("v0 = (x0 * 0.1 + x0 * 0.2) > x0 * 0.3", TensorSpec("float32", (9,), values="positive"))
+    assert found(trial, changed(torch.logical_not)) == []
+
+
+def test_what_is_exact_is_judged_at_a_tie() -> None:
+    trial = trial_of("v0 = torch.argmax(x0, dim=0)", TensorSpec("float32", (6, 2), values="repeated"))
+    assert found(trial, changed(lambda result: result + 1)) == ["values"]
+
+
+def test_a_sum_that_cancels_may_be_as_wrong_as_float32_is() -> None:
+    trial = trial_of("v0 = (x0 * 1000.1 - x0 * 1000.0) / 0.1", FLOAT)
+    assert found(trial, changed(lambda result: result * 1.0001)) == []
+    assert found(trial, changed(lambda result: result * 1.5)) == ["values"]
+
+
+def test_float64_is_not_computed_in_float32() -> None:
+    trial = trial_of("v0 = x0 * 1.1", dataclasses.replace(FLOAT, dtype="float64"))
+    assert found(trial, changed(lambda result: result.float().double())) == ["values"]
+
+
+def test_an_argument_that_is_written_to_is_seen() -> None:
+    def around(module: torch.nn.Module) -> Callable[..., Any]:
+        def call(x: torch.Tensor) -> Any:
+            result = module(x)
+            x.zero_()
+            return result
+
+        return call
+
+    assert found(ADD, around) == ["writes"]
+
+
+def test_a_write_that_is_lost_is_seen() -> None:
+    trial = trial_of("v0 = x0.mul_(2.0)", FLOAT, marks=("writes",))
+    assert found(trial, lambda module: lambda x: module(x.clone())) != []
+    rules = Rules(aliases=False, writes=False)
+    assert found(trial, lambda module: lambda x: module(x.clone()), rules) == []
+
+
+def test_aliases_made_and_lost_are_seen() -> None:
+    view = trial_of("v0 = x0[1:]", FLOAT)
+    assert "aliases" in found(view, changed(torch.clone))
+    assert "aliases" not in found(view, changed(torch.clone), Rules(aliases=False))
+    kept: list[Any] = []
+
+    def around(module: torch.nn.Module) -> Callable[..., Any]:
+        def call(x: torch.Tensor) -> Any:
+            kept.append(module(x))
+            return x.copy_(kept[-1])
+
+        return call
+
+    assert "aliases" in found(ADD, around, Rules(aliases=False))
+
+
+def test_a_former_result_that_is_overwritten_is_seen() -> None:
+    def around(module: torch.nn.Module) -> Callable[..., Any]:
+        results: list[torch.Tensor] = []
+
+        def call(x: torch.Tensor) -> torch.Tensor:
+            result: torch.Tensor = module(x)
+            for each in results:
+                each.add_(1)
+            results.append(result)
+            return result
+
+        return call
+
+    assert found(trial_of("v0 = x0 + 1.0", FLOAT, calls=2), around) == ["values"]
+
+
+def test_gradients_are_compared() -> None:
+    trial = trial_of("v0 = x0 * x0", dataclasses.replace(FLOAT, grad=True), mode="grad", backward=True)
+    assert found(trial, lambda module: module) == []
+    assert "gradients" in found(trial, lambda module: lambda x: module(x * 1.5) / 2.25 + x - x.detach())
+    assert "requires_grad" in found(trial, lambda module: lambda x: module(x.detach()))
+
+
+def test_an_error_that_is_swallowed_and_one_that_is_made_are_seen() -> None:
+    raising = trial_of("v0 = x0[x1]", FLOAT, TensorSpec("int64", (3,), values="large"))
+
+    def around(module: torch.nn.Module) -> Callable[..., Any]:
+        return lambda *arguments: torch.zeros(3, 3)
+
+    assert found(raising, around) == ["error"]
+    assert found(raising, lambda module: module) == []
+
+    def refuse(*arguments: Any) -> Any:
+        raise RuntimeError("no")
+
+    assert found(ADD, lambda module: refuse) == ["error"]
+
+
+def test_random_numbers_that_repeat_are_seen() -> None:
+    trial = trial_of("v0 = torch.rand_like(x0)", FLOAT, calls=2, marks=("random",))
+    eager = decode(play(trial, Shadow(copies=False)))
+    fixed = torch.rand(5, 3)
+    actual = decode(play(trial, Broken(changed(lambda result: fixed.clone()))))
+    assert [each.observable for each in differences(trial, Knowledge(eager), actual, Rules())] == ["random state"]
+
+
+def test_modes_and_functions_that_change_are_seen() -> None:
+    def around(module: torch.nn.Module) -> Callable[..., Any]:
+        def call(x: torch.Tensor) -> Any:
+            torch.set_anomaly_enabled(True)
+            return module(x)
+
+        return call
+
+    try:
+        assert "process state" in found(dataclasses.replace(ADD), around)
+    finally:
+        torch.set_anomaly_enabled(False)
+
+
+def test_memory_that_is_kept_is_seen() -> None:
+    kept: list[Any] = []
+
+    def around(module: torch.nn.Module) -> Callable[..., Any]:
+        def call(x: torch.Tensor) -> Any:
+            kept.append(x)
+            return module(x)
+
+        return call
+
+    assert found(ADD, around, leaks=True) == ["memory"]
+    assert found(ADD, copy.copy, leaks=True) == []

@@ -1,0 +1,158 @@
+"""Programs as data and as source, the tensors that they get, and where on the axes a trial lies."""
+
+from __future__ import annotations
+
+import json
+
+import hypothesis
+import pytest
+import torch
+from hypothesis import HealthCheck, Phase, settings
+
+from conformance.generate import THEMES_OF_PROGRAMS, THEMES_OF_SCENARIOS, TRAINING
+from conformance.generate.axes import AXES
+from conformance.generate.inputs import arguments_of, make
+from conformance.generate.places import values_of
+from conformance.generate.play import build
+from conformance.generate.program import Call, Line, Program, Step, TensorSpec, Trial, as_plain, trial_from_plain
+from conformance.generate.scenarios import scenario_trials
+from conformance.generate.trials import Scope, program_trials
+from conformance.toolchains import toolchain_named
+
+SPEC = TensorSpec("float32", (3, 4), seed=5)
+PROGRAM = Program(
+    arguments=(("x0", "Tensor"), ("x1", "int")),
+    lines=(Line("to", "v0 = x0.to(torch.float16)"), Line("add", "v1 = v0.float() + self.p0 * x1")),
+    result="(v1, v0)",
+    parameters=(("p0", SPEC),),
+)
+
+
+def drawn(scope: Scope, count: int, seed: int) -> list[Trial]:
+    """So many trials of a scope."""
+    found: list[Trial] = []
+    strategy = scenario_trials(scope) if scope.theme in THEMES_OF_SCENARIOS else program_trials(scope)
+
+    @hypothesis.seed(seed)
+    @settings(
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @hypothesis.given(strategy)
+    def draw(trial: Trial) -> None:
+        found.append(trial)
+
+    draw()
+    return found
+
+
+def scope_of(toolchain: str, theme: str, missing: frozenset[str] = frozenset()) -> Scope:
+    """The scope of a theme in a toolchain."""
+    traits = toolchain_named(toolchain).programs
+    assert traits is not None
+    return Scope(theme, traits, missing, training=theme == TRAINING)
+
+
+def test_the_source_is_a_module_that_computes_what_it_says() -> None:
+    model = build(PROGRAM, 0)
+    x = torch.ones(3, 4)
+    first, second = model(x, 2)
+    assert second.dtype == torch.float16
+    assert torch.equal(first, x + make(SPEC) * 2)
+
+
+def test_the_wide_source_names_no_shorter_dtype() -> None:
+    text = PROGRAM.source(wide=True)
+    assert "torch.float64" in text
+    assert "float16" not in text
+    assert ".float()" not in text
+    assert build(PROGRAM, 0, wide=True)(torch.ones(3, 4).double(), 2)[1].dtype == torch.float64
+
+
+def test_another_seed_gives_other_weights() -> None:
+    one, other = (dict(build(PROGRAM, seed).named_parameters())["p0"] for seed in (0, 1))
+    assert not torch.equal(one, other)
+
+
+@pytest.mark.parametrize("theme", [*THEMES_OF_PROGRAMS, TRAINING, *THEMES_OF_SCENARIOS])
+def test_drawn_trials_survive_json_and_are_the_same_for_a_seed(theme: str) -> None:
+    trials = drawn(scope_of("dynamo", theme), 15, 3)
+    assert trials == drawn(scope_of("dynamo", theme), 15, 3)
+    assert trials != drawn(scope_of("dynamo", theme), 15, 4)
+    assert [trial_from_plain(json.loads(json.dumps(as_plain(each)))) for each in trials] == trials
+
+
+def test_drawn_trials_lie_on_the_axes() -> None:
+    known = {f"{axis}={value}" for axis, values in AXES.items() for value in values}
+    met = {
+        value
+        for theme in (*THEMES_OF_PROGRAMS, TRAINING, *THEMES_OF_SCENARIOS)
+        for trial in drawn(scope_of("dynamo", theme), 25, 1)
+        for value in values_of(trial)
+    }
+    assert met <= known
+    assert len(met) > 0.8 * len(known), f"never drawn: {sorted(known - met)}"
+
+
+def test_what_a_backend_declares_missing_is_not_drawn() -> None:
+    missing = frozenset(
+        {"broadcasting", "zero_dim", "empty", "non_contiguous", "large", "non_finite", "float64", "half_precision"}
+        | {
+            "integers",
+            "booleans",
+            "complex_numbers",
+            "mixed_dtypes",
+            "several_outputs",
+            "scalars",
+            "views",
+            "parameters",
+        }
+        | {"elementwise", "matmul", "reductions", "convolution", "in_place", "control_flow", "loops", "unbacked_sizes"}
+    )
+    for trial in drawn(scope_of("torchscript", "elementwise", missing), 20, 1):
+        assert {name for program in trial.programs for name in program.operators} <= {"add", "sub", "dropout"}
+        assert {spec.dtype for call in trial.calls for spec in call.tensors} == {"float32"}
+        assert {spec.layout for call in trial.calls for spec in call.tensors} == {"contiguous"}
+
+
+@pytest.mark.parametrize("layout", AXES["layout"][:6])
+def test_a_layout_changes_strides_and_no_value(layout: str) -> None:
+    shape = (2, 3, 4, 5)
+    plain = make(TensorSpec("float32", shape, seed=1))
+    other = make(TensorSpec("float32", shape, layout, seed=1))
+    if layout == "expanded":
+        plain = plain[:1].expand(shape)
+    assert torch.equal(plain, other)
+    moved = other.stride() != torch.empty(shape).stride() or other.storage_offset() != 0
+    assert moved == (layout != "contiguous")
+
+
+@pytest.mark.parametrize("values", AXES["value"])
+@pytest.mark.parametrize("dtype", AXES["dtype"][:11])
+def test_every_kind_of_value_is_made_in_every_dtype(dtype: str, values: str) -> None:
+    spec = TensorSpec(dtype, (7,), values=values, seed=2)
+    assert make(spec).dtype == getattr(torch, dtype)
+    wide = make(spec, wide=True)
+    assert torch.equal(torch.nan_to_num(wide.to(make(spec).dtype)), torch.nan_to_num(make(spec)))
+
+
+def test_tied_arguments_are_one_tensor_or_overlap() -> None:
+    call = Call((SPEC, SPEC), tied=(0, 1, "same"))
+    one, other = arguments_of(call)
+    assert one is other
+    one, other = arguments_of(Call((SPEC, SPEC), tied=(0, 1, "overlap")))
+    assert one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
+    assert one.data_ptr() != other.data_ptr()
+
+
+def test_a_trial_says_where_it_lies() -> None:
+    call = Call((TensorSpec("int64", (0, 3), "transposed", "large"),), mode="inference", thread=True)
+    trial = Trial((PROGRAM,), (Step("model"), Step("lower"), Step("call", 0, call=call), Step("refill", 0, call=call)))
+    values = values_of(trial)
+    for wanted in ("dtype=int64", "size=empty", "size=rank 2", "layout=transposed", "value=large", "mode=inference"):
+        assert wanted in values
+    for wanted in ("mode=thread", "state=refilled", "state=parameters", "event=later call"):
+        assert wanted in values

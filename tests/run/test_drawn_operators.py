@@ -1,0 +1,161 @@
+"""Cells of operators that are drawn: which are, what is noted of them, and what a cell comes to."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+from typing import Any
+
+import pytest
+from support.project import Project
+
+from conformance.api.errors import ConformanceFailure, DeviceDied, SubjectError
+from conformance.api.verdicts import NotExercised
+from conformance.generate.budget import Budget
+from conformance.operators.table import Outcome, Tried
+from conformance.run.operators import _drawn, try_operators
+from conformance.run.result import Record
+
+OPERATORS = {name: ["float32", "int64"] for name in ("add", "exp", "sum", "tanh")}
+SAMPLE = {"call": "add(float32[2], float32[2])", "values": ["layout=offset", "value=ordinary"], "shapes": [[2], [0]]}
+#: A backend of torch.compile to which 64 bits are as good as 32, and which fails at one operator.
+NARROW = """
+    import torch
+
+    def compiler(graph, example_inputs, **keywords):
+        targets = {node.target for node in graph.graph.nodes}
+        if torch.exp in targets:
+            raise NotImplementedError("torch.exp is not supported")
+
+        def code(*arguments):
+            results = graph.forward(*arguments)
+            return tuple(each.float().double() if each.dtype == torch.float64 else each for each in results)
+
+        return code
+"""
+
+
+class Trial:
+    """Stands for the processes in which operators are tried: each sample comes to what ``outcomes`` say in turns."""
+
+    def __init__(self, *outcomes: Tried) -> None:
+        self._outcomes = itertools.cycle(outcomes)
+        self.asked: list[tuple[str, str, int, tuple[str, ...]]] = []
+
+    def themes(self) -> dict[str, Any]:
+        if self.failure is not None:
+            raise self.failure
+        return {"pointwise": OPERATORS}
+
+    failure: SubjectError | None = None
+
+    def varied(self, operator: str, dtype: str, *, seed: int, count: int, modes: list[str]) -> Any:
+        self.asked.append((operator, dtype, seed, tuple(modes)))
+        return [(SAMPLE, next(self._outcomes)) for _ in range(count)]
+
+
+@dataclasses.dataclass
+class Context:
+    """What a clause asks of the context of its cell."""
+
+    operators: Trial
+    seed: int = 0
+    budget: Budget = dataclasses.field(default_factory=lambda: Budget(10))
+    toolchain: str = "dynamo"
+    cells_that_share: int = 1
+    record: Record = dataclasses.field(default_factory=Record)
+
+    def __post_init__(self) -> None:
+        self.cell = self.clause = self.backend = self.ledger = self
+        self.theme, self.id, self.phase = "pointwise", "some.operators", ""
+
+    def has(self, feature: object) -> bool:
+        return True
+
+
+def tried(context: Context) -> dict[str, Any]:
+    """What the cell noted, whatever it came to."""
+    with contextlib.suppress(AssertionError):
+        try_operators(context)  # type: ignore[arg-type]
+    assert context.record.generated is not None
+    return context.record.generated
+
+
+def test_a_seed_says_what_is_drawn_and_all_is_drawn_before_anything_is_again() -> None:
+    first = list(itertools.islice(_drawn(OPERATORS, 1), 12))
+    assert first == list(itertools.islice(_drawn(OPERATORS, 1), 12))
+    assert first != list(itertools.islice(_drawn(OPERATORS, 2), 12))
+    for start in (0, 4, 8):
+        assert {name for name, _, _ in first[start : start + 4]} == set(OPERATORS)
+    assert {dtype for _, dtype, _ in first} == {"float32", "int64"}
+    assert len({seed for _, _, seed in first}) == 12
+
+
+def test_a_cell_tries_as_many_as_its_budget_says_and_notes_them() -> None:
+    context = Context(Trial(Tried(Outcome.RIGHT)))
+    row = tried(context)
+    assert (row["tried"], row["findings"], row["discarded"], row["refused"]) == (10, [], {}, {})
+    counts = dict(zip(row["values"], row["counts"], strict=True))
+    assert counts["layout=offset"] == counts["size=empty"] == 10
+    assert sum(count for value, count in counts.items() if value.startswith("operator=")) == 10
+    assert [len(each) for each in row["pairs"]] == list(range(len(row["values"])))
+    assert {modes for *_, modes in context.operators.asked} == {("inference", "backward")}
+    assert {modes for *_, modes in once("torchscript").operators.asked} == {("inference",)}
+    assert context.record.notes == ["4 of the 4 operators of pointwise were tried."]
+
+
+def once(toolchain: str) -> Context:
+    """A context in which a cell was tried."""
+    context = Context(Trial(Tried(Outcome.RIGHT)), toolchain=toolchain)
+    tried(context)
+    return context
+
+
+def test_findings_are_grouped_and_the_gravest_is_what_the_cell_comes_to() -> None:
+    wrong = Tried(Outcome.WRONG, "2 is 3", observable="values", phase="run")
+    context = Context(Trial(wrong, Tried(Outcome.RIGHT)))
+    with pytest.raises(ConformanceFailure) as caught:
+        try_operators(context)  # type: ignore[arg-type]
+    row = tried(context)
+    assert {each["cause"] for each in row["findings"]} <= {f"{name} / values" for name in OPERATORS}
+    assert sum(each["count"] for each in row["findings"]) == 5
+    assert all(each["cause"] in str(caught.value) for each in row["findings"])
+    assert all({"layout=offset", "size=empty"} <= set(each["axes"]) for each in row["findings"])
+    died = DeviceDied("run", status=-11)
+    dead = Tried(Outcome.CRASHED, "SIGSEGV", observable="crash", phase="run", ended=died)
+    with pytest.raises(DeviceDied):
+        try_operators(Context(Trial(wrong, dead)))  # type: ignore[arg-type]
+
+
+def test_what_judges_nobody_is_counted_apart() -> None:
+    outcomes = [
+        Tried(Outcome.RIGHT),
+        Tried(Outcome.REFUSED, "lower: RuntimeError: aten::add"),
+        *(Tried(Outcome.NOT_APPLICABLE, why) for why in ("not valid: x", "unstable: x", "declared missing: x", "x")),
+    ]
+    row = tried(Context(Trial(*outcomes), budget=Budget(5)))
+    assert row["tried"] == 5
+    assert set(row["discarded"]) == {"invalid", "unstable", "declared missing", "PyTorch's"}
+    assert sum(row["refused"].values()) == 4
+
+
+def test_where_nothing_can_be_tried_the_cell_ends_and_says_so() -> None:
+    with pytest.raises(NotExercised, match="declared missing"):
+        try_operators(Context(Trial(Tried(Outcome.NOT_APPLICABLE, "declared missing: x"))))  # type: ignore[arg-type]
+    try_operators(Context(Trial(Tried(Outcome.REFUSED, "aten::add"))))  # type: ignore[arg-type]
+    trial = Trial(Tried(Outcome.RIGHT))
+    trial.failure = SubjectError("probe", "ModuleNotFoundError", (), "No module named 'expecttest'")
+    with pytest.raises(NotExercised, match="pip install"):
+        try_operators(Context(trial))  # type: ignore[arg-type]
+
+
+def test_a_backend_that_rounds_is_found_and_what_it_refuses_is_not(project: Project) -> None:
+    project.install("narrow", NARROW, "compiler", group="torch_dynamo_backends")
+    run = project.run("--backend=narrow", "-k", "drawn and pointwise", "--conformance-generated=60", "-n", "0")
+    (row,) = [row for row in run.report("narrow")["cells"] if "generated" in row]
+    assert run.exit_code == 1, run.output
+    assert (row["id"], row["verdict"]) == ("compile.operators.correct[pointwise-compile-yes/yes]", "FAIL")
+    assert row["generated"]["tried"] == 60
+    assert {each["observable"] for each in row["generated"]["findings"]} == {"values"}
+    assert any("float64" in each["message"] for each in row["generated"]["findings"])

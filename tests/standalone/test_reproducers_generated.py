@@ -1,0 +1,191 @@
+"""Scripts of what generated cells found: they show the model, and the failure with the backend alone."""
+
+from __future__ import annotations
+
+import ast
+import base64
+import dataclasses
+import math
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from support.descriptions import ANY_BACKEND
+from support.scripts import Told, run_script
+
+from conformance.api.verdicts import Outcome, Verdict
+from conformance.compare.comparison import Margin
+from conformance.compare.values import encode
+from conformance.contract import shipped_clauses
+from conformance.devices import Limits
+from conformance.generate.inputs import make
+from conformance.generate.program import Call, Line, Program, Scalar, Step, TensorSpec, Trial
+from conformance.generate.tally import Finding
+from conformance.run.plan import cells_of
+from conformance.run.result import Record, Result
+from conformance.standalone.reproducers._generated import generated_reproducers
+from conformance.standalone.reproducers._scenario import CannotReproduce, ReproducedBackend
+from conformance.standalone.reproducers._straight import Trials
+from conformance.toolchains import Reproduction
+
+_X = TensorSpec("float32", (2, 3), "transposed")
+#: A model of one statement, called once.
+DOUBLED = Trial(
+    (Program((("x", "Tensor"),), (Line("mul", "y = x * 2"),), "y"),),
+    (Step("model"), Step("lower"), Step("call", call=Call((_X,)))),
+)
+_GRAD = TensorSpec("float32", (2, 3), grad=True)
+_WEIGHTED = Program(
+    (("x", "Tensor"), ("n", "int")),
+    (Line("add", "y = x * self.weight + n"), Line("relu", "y = self.layer(y)")),
+    "(y, y.sum())",
+    parameters=(("weight", TensorSpec("float32", (3,), grad=True)),),
+    buffers=(("mean", TensorSpec("float64", (0, 2))),),
+    modules=(("layer", "torch.nn.ReLU()"),),
+)
+_TWO = Program((("x", "Tensor"), ("y", "Tensor")), (Line("add_", "x.add_(1)"),), "x + y")
+_N = Scalar("int", 3)
+#: Everything that a trial for torch.compile can have.
+EVERYTHING = Trial(
+    (_WEIGHTED, _TWO),
+    (
+        Step("model", 0),
+        Step("model", 1),
+        Step("model", 0, seed=2),
+        Step("lower", 0, "dynamic"),
+        Step("lower", 1),
+        Step("lower", 2),
+        Step("call", 0, call=Call((_GRAD, _N), mode="grad", backward=True, train=True, thread=True)),
+        Step("refill", 0, call=Call((dataclasses.replace(_GRAD, seed=4), _N), mode="deterministic")),
+        Step("call", 1, call=Call((_X, _X), tied=(0, 1, "overlap"))),
+        Step("call", 1, call=Call((_X, _X), mode="inference", tied=(0, 1, "same"))),
+        Step("fail", 2, "too few", call=Call((_GRAD, _N))),
+        Step("weights", 0, "in place"),
+        Step("call", 0, call=Call((_GRAD, _N), mode="default float64")),
+        Step("drop", 0),
+        Step("reset"),
+        Step("call", 2, call=Call((dataclasses.replace(_X, dtype="float64", values="extremes"), _N))),
+    ),
+)
+#: A distribution that registers a backend, which does what a file beside it says.
+_PLUGIN = """
+import os
+import time
+
+
+def compiler(graph, example_inputs):
+    def code(*arguments):
+        results = graph.forward(*arguments)
+        match os.environ["BROKEN"]:
+            case "values":
+                return [each + 1 for each in results]
+            case "dtype":
+                return [each.double() for each in results]
+            case "crash":
+                os.abort()
+            case "hang":
+                time.sleep(600)
+        return results
+    return code
+"""
+
+
+def files_of(trial: Trial, observable: str, toolchain: str = "dynamo", **particulars: Any) -> dict[str, bytes]:
+    """The script of one finding, and what lies beside it."""
+    name = "compile.generated.programs" if toolchain == "dynamo" else "generated.programs"
+    clause = next(each for each in shipped_clauses() if each.id == name)
+    description = dataclasses.replace(ANY_BACKEND, toolchain=toolchain)
+    cell = cells_of(clause, description)[0]
+    finding = Finding(trial, observable, "run", particulars.pop("verdict", "FAIL"), "off by \\ one", **particulars)
+    record = Record(findings=(finding,))
+    result = Result(cell, Outcome(Verdict.FAIL, "run", "off"), {}, record, Margin())
+    specs = {"generated": encode({"forward": {"": ""}})} if toolchain == "torchscript" else {}
+    backend = ReproducedBackend("broken", "plugin:Class", Reproduction(loads=False, specs=specs))
+    message = generated_reproducers(result, description, backend, 7, Limits())
+    return {file: base64.b64decode(data) for file, data in message["files"].items()}
+
+
+def written(folder: Path, files: dict[str, bytes]) -> Path:
+    """The script, in a folder of its own."""
+    folder.mkdir()
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    return folder / "reproduce.py"
+
+
+def test_a_script_shows_the_model_first() -> None:
+    text = files_of(DOUBLED, "values")["reproduce.py"].decode()
+    ast.parse(text)
+    assert max(map(len, text.splitlines())) <= 200
+    lines = text.splitlines()
+    assert lines.index("class Model(torch.nn.Module):") < 70
+    assert '    with step("step 3 (call)", model0, inputs3) as seen:' in lines
+    assert "        seen.result = lowered0(*inputs3)" in text.replace("    with torch.no_grad():\n    ", "")
+    assert "import conformance" not in text
+    assert "from conformance" not in text
+    assert ".as_strided((2, 3), (1, 2))" in text
+
+
+@pytest.mark.parametrize("toolchain", ["dynamo", "torchscript"])
+def test_what_was_played_before_is_played_before(toolchain: str) -> None:
+    text = files_of(DOUBLED, "values", toolchain, before=(DOUBLED, EVERYTHING))["reproduce.py"].decode()
+    ast.parse(text)
+    assert "trials = (before_1, before_2, trial,)" in text
+    assert text.index("def trial(") < text.index("def before_1(")
+
+
+def test_what_does_not_repeat_has_none() -> None:
+    with pytest.raises(CannotReproduce, match="did not repeat"):
+        files_of(DOUBLED, "values", verdict="FLAKY")
+
+
+@pytest.mark.parametrize("layout", ["contiguous", "transposed", "stepped", "offset", "expanded", "channels_last"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "bool", "complex64"])
+def test_a_tensor_is_written_as_it_lies(layout: str, dtype: str) -> None:
+    shape = (2, 2, 2, 2) if layout == "channels_last" else (3, 4)
+    values = "extremes" if dtype in ("float32", "int64") else "nan"
+    tensor = make(TensorSpec(dtype, shape, layout, values))
+    again: torch.Tensor = eval(Trials()._tensor(tensor), {"torch": torch, "nan": math.nan, "inf": math.inf})
+    assert (again.stride(), again.storage_offset()) == (tensor.stride(), tensor.storage_offset())
+    assert torch.equal(torch.nan_to_num(again), torch.nan_to_num(tensor))
+    assert again.untyped_storage().nbytes() == tensor.untyped_storage().nbytes()
+
+
+def test_large_tensors_lie_beside_the_script() -> None:
+    large = dataclasses.replace(DOUBLED.steps[2], call=Call((TensorSpec("float32", (40, 40)),)))
+    files = files_of(dataclasses.replace(DOUBLED, steps=(*DOUBLED.steps[:2], large)), "values")
+    assert set(files) == {"reproduce.py", "inputs.pt"}
+
+
+def test_scripts_tell_what_is_there(tmp_path: Path) -> None:
+    """What differs as it did, what differs otherwise, what crashes and hangs, what is as in eager PyTorch, and what
+    cannot be tried."""
+    site = tmp_path / "site"
+    metadata = site / "broken-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (site / "broken_plugin.py").write_text(_PLUGIN)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[torch_dynamo_backends]\nbroken = broken_plugin:compiler\n")
+    small = {what: written(tmp_path / what, files_of(DOUBLED, what)) for what in ("values", "dtype", "crash", "hang")}
+    everything = written(tmp_path / "everything", files_of(EVERYTHING, "values"))
+
+    def told(script: Path, broken: str, *arguments: str) -> Told:
+        return run_script(script, *arguments, site=site, BROKEN=broken)
+
+    with ThreadPoolExecutor(3) as pool:
+        tried = {
+            "values": pool.submit(told, small["values"], "values"),
+            "otherwise": pool.submit(told, small["dtype"], "values"),
+            "crash": pool.submit(told, small["crash"], "crash"),
+            "hang": pool.submit(told, small["hang"], "hang", "--seconds=45"),
+            "gone": pool.submit(told, everything, ""),
+            "untried": pool.submit(told, everything, "", "--backend=nobody"),
+        }
+    found = {name: each.result() for name, each in tried.items()}
+    outputs = "\n".join(f"--- {name}\n{each.output}" for name, each in found.items())
+    codes = {name: each.exit_code for name, each in found.items()}
+    assert codes == {"values": 1, "otherwise": 3, "crash": 1, "hang": 1, "gone": 0, "untried": 2}, outputs
+    assert "values: step 3 (call): result 0" in found["values"].output
+    assert "step 3 (call)" in found["crash"].output
