@@ -18,7 +18,7 @@ from conformance.api.verdicts import Outcome, Verdict
 from conformance.contract import SpeaksOf, shipped_clauses
 from conformance.devices import Device, DeviceKind, Ledger, ZygotePool
 from conformance.discovery.describing import Description
-from conformance.generate import THEMES_OF_SCENARIOS
+from conformance.generate import THEMES, THEMES_OF_SCENARIOS
 from conformance.generate.budget import Budget
 from conformance.run.plan import Cell, cells_of
 from conformance.run.run_context import RunContext
@@ -75,7 +75,9 @@ def try_mutant(task: Task) -> dict[str, Any]:
             row["kill"] = _killed(task, file, _generated(description, task), row["errors"])
             row["fired_in_trial"] = _size(file)
             if task.written:
-                row["written"] = {"kill": _killed(task, file, _written(description, task), row["errors"])}
+                row["written"] = {
+                    "kill": _killed(task, Path(folder, "written"), _written(description, task), row["errors"])
+                }
         survived = row["active"] and row["kill"] is None
         return row if survived or not row["active"] else {**row, "witness": ""}
 
@@ -135,9 +137,14 @@ def _generated(description: Description, task: Task) -> Iterator[tuple[Cell, int
         if each.speaks_of is SpeaksOf.GENERATED
         for cell in cells_of(each, description)
     ]
-    cells.sort(key=lambda cell: cell.theme in THEMES_OF_SCENARIOS)
+    cells.sort(key=_patience)
     for programs in dict.fromkeys((min(_FIRST_PROGRAMS, task.programs), task.programs)):
         yield from ((cell, programs) for cell in cells)
+
+
+def _patience(cell: Cell) -> int:
+    """Programs come first, then single operators, then scenarios, which take longest."""
+    return 2 if cell.theme in THEMES_OF_SCENARIOS else 0 if cell.theme in THEMES else 1
 
 
 def _written(description: Description, task: Task) -> Iterator[tuple[Cell, int]]:
