@@ -144,7 +144,8 @@ def _generated(description: Description, task: Task) -> Iterator[tuple[Cell, int
 
 def _patience(cell: Cell) -> int:
     """Programs come first, then single operators, then scenarios, which take longest."""
-    return 2 if cell.theme in THEMES_OF_SCENARIOS else 0 if cell.theme in THEMES else 1
+    themes = set(cell.clause.cases)
+    return 2 if themes & set(THEMES_OF_SCENARIOS) else 0 if themes <= set(THEMES) else 1
 
 
 def _written(description: Description, task: Task) -> Iterator[tuple[Cell, int]]:
@@ -191,6 +192,7 @@ def _killed(task: Task, firings: Path, cells: Iterable[tuple[Cell, int]], errors
     finally:
         for run in runs.values():
             run.laboratory(description.source.name).close()
+            run.operators(description.source.name).close()
 
 
 def _run(task: Task, description: Description, programs: int) -> RunContext:

@@ -143,6 +143,7 @@ def test_an_alarm_before_anything_is_wrong_kills_nobody(
     cells = list(mutant_trials._generated(trial.description, trial))[:1]
     failed = SimpleNamespace(outcome=Outcome(Verdict.TIMEOUT, "run", "did not come back"))
     monkeypatch.setattr(mutant_trials, "results", lambda run, clause, cells: [failed])
+    assert cells[0][0].clause.id == "generated.programs"
     firings = tmp_path / "firings"
     errors: list[str] = []
     assert mutant_trials._killed(trial, firings, iter(cells), errors) is None
