@@ -18,7 +18,7 @@ from conformance.api.verdicts import Outcome, Verdict
 from conformance.contract import SpeaksOf, shipped_clauses
 from conformance.devices import Device, DeviceKind, Ledger, ZygotePool
 from conformance.discovery.describing import Description
-from conformance.generate import THEMES_OF_SCENARIOS
+from conformance.generate import THEMES, THEMES_OF_SCENARIOS
 from conformance.generate.budget import Budget
 from conformance.run.plan import Cell, cells_of
 from conformance.run.run_context import RunContext
@@ -72,10 +72,12 @@ def try_mutant(task: Task) -> dict[str, Any]:
         if row["active"]:
             file = Path(folder, "trial")
             description = task.described(file)
-            row["kill"] = _killed(task, description, _generated(description, task), row["errors"])
+            row["kill"] = _killed(task, file, _generated(description, task), row["errors"])
             row["fired_in_trial"] = _size(file)
             if task.written:
-                row["written"] = {"kill": _killed(task, description, _written(description, task), row["errors"])}
+                row["written"] = {
+                    "kill": _killed(task, Path(folder, "written"), _written(description, task), row["errors"])
+                }
         survived = row["active"] and row["kill"] is None
         return row if survived or not row["active"] else {**row, "witness": ""}
 
@@ -135,9 +137,15 @@ def _generated(description: Description, task: Task) -> Iterator[tuple[Cell, int
         if each.speaks_of is SpeaksOf.GENERATED
         for cell in cells_of(each, description)
     ]
-    cells.sort(key=lambda cell: cell.theme in THEMES_OF_SCENARIOS)
+    cells.sort(key=_patience)
     for programs in dict.fromkeys((min(_FIRST_PROGRAMS, task.programs), task.programs)):
         yield from ((cell, programs) for cell in cells)
+
+
+def _patience(cell: Cell) -> int:
+    """Programs come first, then single operators, then scenarios, which take longest."""
+    themes = set(cell.clause.cases)
+    return 2 if themes & set(THEMES_OF_SCENARIOS) else 0 if themes <= set(THEMES) else 1
 
 
 def _written(description: Description, task: Task) -> Iterator[tuple[Cell, int]]:
@@ -148,10 +156,12 @@ def _written(description: Description, task: Task) -> Iterator[tuple[Cell, int]]
         yield from ((cells[turn], 0) for cells in by_clause if turn < len(cells))
 
 
-def _killed(
-    task: Task, description: Description, cells: Iterable[tuple[Cell, int]], errors: list[str]
-) -> dict[str, Any] | None:
-    """The first breach, and how long it took; None where the mutant survives. What the harness got wrong is told."""
+def _killed(task: Task, firings: Path, cells: Iterable[tuple[Cell, int]], errors: list[str]) -> dict[str, Any] | None:
+    """The first breach after the mutant has done something, and how long it took; None where it survives.
+
+    What the harness got wrong is told in ``errors``.
+    """
+    description = task.described(firings)
     began = time.monotonic()
     # Fewer programs are others: their cells have a seed of their own.
     runs = {programs: _run(task, description, programs) for programs in (0, _FIRST_PROGRAMS, task.programs)}
@@ -161,7 +171,14 @@ def _killed(
                 outcome = result.outcome
                 if outcome.verdict is Verdict.HARNESS_ERROR:
                     errors.append(f"{cell.id}: {without_paths(outcome.message)[:300]}")
-                elif outcome.verdict.is_breach or outcome.verdict is Verdict.FLAKY:
+                elif not (outcome.verdict.is_breach or outcome.verdict is Verdict.FLAKY):
+                    continue
+                elif not _size(firings):
+                    # Nothing was wrong yet: whatever failed, such as a machine that is too busy, kills nobody.
+                    errors.append(
+                        f"false alarm, {cell.id}: {outcome.verdict.value}: {without_paths(outcome.message)[:300]}"
+                    )
+                else:
                     return {
                         "clause": cell.clause.id,
                         "cell": cell.id,
@@ -175,6 +192,7 @@ def _killed(
     finally:
         for run in runs.values():
             run.laboratory(description.source.name).close()
+            run.operators(description.source.name).close()
 
 
 def _run(task: Task, description: Description, programs: int) -> RunContext:

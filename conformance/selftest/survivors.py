@@ -42,7 +42,7 @@ def survivors_text(document: Mapping[str, Any], width: int) -> str:
         lines += ["", *_survivor(row, width)]
     failed = [row for row in document["mutants"] if row["errors"]]
     for row in failed:
-        text = f"the harness failed at {row['toolchain']} {row['number']}: {row['errors'][0]}"
+        text = f"no verdict on a mutant, at {row['toolchain']} {row['number']}: {row['errors'][0]}"
         lines.append(textwrap.fill(text, width, subsequent_indent="    "))
     return "\n".join(lines)
 

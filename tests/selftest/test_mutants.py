@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from torch_conformance_saboteurs.mutants.kinds import MUTANTS
 from torch_conformance_saboteurs.mutants.operators import OPERATORS, spoken_of
 
 from conformance.api.mutants import Mutants
+from conformance.api.verdicts import Outcome, Verdict
 from conformance.cli import main
 from conformance.contract import score
 from conformance.devices import ZygotePool
@@ -129,9 +131,27 @@ def test_a_mutant_that_does_nothing_is_killed_by_no_generated_clause(
 ) -> None:
     idle = task({"toolchain": toolchain, "place": place, "when": {}, "effect": "nothing"}, pool, 30)
     errors: list[str] = []
-    described = idle.described(tmp_path / "firings")
-    assert mutant_trials._killed(idle, described, mutant_trials._generated(described, idle), errors) is None
-    assert not errors
+    cells = mutant_trials._generated(idle.description, idle)
+    assert mutant_trials._killed(idle, tmp_path / "firings", cells, errors) is None
+    assert not errors  # nor an alarm that would have been false
+
+
+def test_an_alarm_before_anything_is_wrong_kills_nobody(
+    pool: ZygotePool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial = task({"toolchain": "torchscript", "place": "call", "when": {"call": "first"}, "effect": "error"}, pool)
+    cells = list(mutant_trials._generated(trial.description, trial))[:1]
+    failed = SimpleNamespace(outcome=Outcome(Verdict.TIMEOUT, "run", "did not come back"))
+    monkeypatch.setattr(mutant_trials, "results", lambda run, clause, cells: [failed])
+    assert cells[0][0].clause.id == "generated.programs"
+    firings = tmp_path / "firings"
+    errors: list[str] = []
+    assert mutant_trials._killed(trial, firings, iter(cells), errors) is None
+    assert errors[0].startswith("false alarm, generated.programs[")
+    firings.write_bytes(b"x")
+    kill = mutant_trials._killed(trial, firings, iter(cells), errors)
+    assert kill is not None
+    assert kill["verdict"] == "TIMEOUT"
 
 
 @pytest.mark.parametrize("toolchain", KINDS)
