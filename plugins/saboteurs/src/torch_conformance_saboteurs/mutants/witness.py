@@ -217,7 +217,7 @@ def _play(spec: Spec, fails: bool) -> list[str]:
         body = [f"with mode({when['mode']!r}):", *_indented(body)]
     if "thread" in when:
         if place == "release":
-            body.append("del lowered, model\nforget()\ngc.collect()")
+            body = ["nonlocal lowered, model", *body, "del lowered, model", "forget()", "gc.collect()"]
         body = ["def there():", *_indented(body), "yield from elsewhere(there)"]
         if place == "release":
             body = [*(line for line in body if line), "yield None, ()"]
