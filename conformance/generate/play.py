@@ -39,6 +39,9 @@ class Maker(Protocol):
     def save_and_load(self, lowered: Callable[..., Any]) -> Callable[..., Any]:
         """What comes back of something lowered when it was saved and loaded."""
 
+    def copy(self, lowered: Callable[..., Any]) -> Callable[..., Any]:
+        """A deep copy of something lowered."""
+
     def load_damaged(self, lowered: Callable[..., Any]) -> None:
         """Save something, and load a part of what was saved. Raises what that does."""
 
@@ -60,6 +63,10 @@ class Shadow:
         return copy.deepcopy(module) if self._copies else module
 
     def save_and_load(self, lowered: Callable[..., Any]) -> Callable[..., Any]:
+        """A copy."""
+        return copy.deepcopy(lowered)
+
+    def copy(self, lowered: Callable[..., Any]) -> Callable[..., Any]:
         """A copy."""
         return copy.deepcopy(lowered)
 
@@ -182,6 +189,11 @@ class Player:
         self.lowered.append(None)
         self._model_of.append(self._model_of[step.model])
         self.lowered[-1] = self._maker.save_and_load(self._there(step.model))
+
+    def _copy(self, step: Step) -> None:
+        self.lowered.append(None)
+        self._model_of.append(self._model_of[step.model])
+        self.lowered[-1] = self._maker.copy(self._there(step.model))
 
     def _damaged(self, step: Step) -> None:
         self._maker.load_damaged(self._there(step.model))

@@ -25,7 +25,7 @@ def scenario_trials(scope: Scope) -> st.SearchStrategy[Trial]:
 _ACTIONS = {
     "calls": ("call", "call", "again", "refill", "call", "fail"),
     "models": ("call", "lower", "call", "drop", "call", "again"),
-    "state": ("weights", "call", "save_load", "call", "call", "reset"),
+    "state": ("weights", "call", "save_load", "call", "copy", "reset"),
     "failures": ("fail", "call", "damaged", "call", "drop", "again"),
 }
 
@@ -114,7 +114,7 @@ class _Scenario:
                 self._gone.add(chosen)
             case "reset":
                 self.steps.append(Step("reset"))
-            case "save_load" if traits.saves:
+            case "save_load" | "copy" if traits.saves:
                 self.steps.append(Step(action, chosen))
                 self._lowered.append(self._lowered[chosen])
                 self._model_of.append(self._model_of[chosen])

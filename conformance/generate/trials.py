@@ -62,9 +62,9 @@ def _program_trial(draw: Any, scope: Scope) -> Trial:
     if drawing.chance(6):
         steps += [Step("call", 0, call=each) for each in calls.sizes(first)]
     if scope.traits.saves and drawing.chance(3):
-        steps.append(Step("save_load", 0))
+        steps.append(Step(drawing.of("save_load", "copy"), 0))
         steps.append(Step("call", 1, call=calls.varied(first)))
-    lowered = sum(step.action in ("lower", "save_load") for step in steps)
+    lowered = sum(step.action in ("lower", "save_load", "copy") for step in steps)
     # where a call of another kind makes no compiler start again, calls cost next to nothing
     for _ in range(drawing.choice((2, 1, 0, 3) if scope.traits.trains else (3, 1, 5, 8))):
         number = drawing.upto(lowered - 1)

@@ -57,7 +57,7 @@ class ProgramTraits:
     keeps_gradients: bool
     #: Whether it can be put into training after it was lowered.
     trains: bool
-    #: Whether something lowered can be saved and loaded.
+    #: Whether something lowered can be saved and loaded, and copied.
     saves: bool
     #: Whether a model may have any Python in it, and not only what a script may say.
     takes_python: bool

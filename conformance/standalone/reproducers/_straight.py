@@ -84,6 +84,9 @@ class Trials:
             case "save_load":
                 yield f"lowered{len(self._model_of)} = backend.save_and_load({lowered})"
                 self._model_of.append(self._model_of[step.model])
+            case "copy":
+                yield f"lowered{len(self._model_of)} = copy.deepcopy({lowered})"
+                self._model_of.append(self._model_of[step.model])
             case "damaged":
                 yield f"backend.load_damaged({lowered})"
             case "weights":

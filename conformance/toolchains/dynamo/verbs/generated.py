@@ -32,6 +32,9 @@ class _Maker:
     def save_and_load(self, lowered: Callable[..., Any]) -> Callable[..., Any]:
         raise NotImplementedError("ProgramTraits.saves is false")
 
+    def copy(self, lowered: Callable[..., Any]) -> Callable[..., Any]:
+        raise NotImplementedError("ProgramTraits.saves is false")
+
     def load_damaged(self, lowered: Callable[..., Any]) -> None:
         raise NotImplementedError("ProgramTraits.saves is false")
 

@@ -48,6 +48,10 @@ class _Maker:
         loaded: Callable[..., Any] = torch.jit.load(io.BytesIO(_saved(lowered)))
         return loaded
 
+    def copy(self, lowered: Callable[..., Any]) -> Callable[..., Any]:
+        copied: Callable[..., Any] = copy.deepcopy(lowered)
+        return copied
+
     def load_damaged(self, lowered: Callable[..., Any]) -> None:
         data = _saved(lowered)
         torch.jit.load(io.BytesIO(data[: len(data) // 2]))
