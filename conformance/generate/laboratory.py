@@ -18,6 +18,8 @@ from conformance.generate.program import Trial, as_plain
 _TRIALS_OF_A_PROCESS = 400
 #: So often what a difference is held against is computed with noise.
 _NOISES = 12
+#: A hang takes so many times as long as PyTorch without the backend, at least.
+_MUCH_SLOWER = 6
 #: Seconds that plain PyTorch has for a trial.
 CONTROL_SECONDS = 60.0
 #: However much haste there is, a trial has so many seconds, and so many times what the slowest took that came back.
@@ -202,11 +204,14 @@ class Laboratory:
         return found
 
     def _expect_no_excuse_for_end(self, plain: dict[str, Any], error: DeviceEnded) -> None:
-        """Raise Discarded where PyTorch without the backend ends as well."""
+        """Raise Discarded where PyTorch without the backend ends as well, or is nearly as slow on this machine now."""
         for place, opened in enumerate(self._open_excuses):
             device = self._excuses[place] = self._excuses[place] or opened()
             try:
+                began = time.monotonic()
                 device.call("play", "run", CONTROL_SECONDS, trial=plain, leaks=False)
+                if isinstance(error, DeviceTimeout) and time.monotonic() - began > error.seconds / _MUCH_SLOWER:
+                    raise Discarded("slow") from error
             except DeviceEnded:
                 self._excuses[place] = None
                 raise Discarded("PyTorch's") from error

@@ -12,7 +12,7 @@ def _indices(b: Builder, bound: str) -> str:
     if found and b.draw.chance(2):
         index = b.draw.choice(found)
         # now and then as they are: what is out of range must be refused when it comes
-        return f"{index}.long()" if b.draw.chance(8) else f"{index}.long() % {bound}"
+        return f"{index}.long()" if b.draw.chance(4) else f"{index}.long() % {bound}"
     return f"torch.tensor({b.draw.of([0], [1, 0], [0, 0, 1], [2, 1])}) % {bound}"
 
 

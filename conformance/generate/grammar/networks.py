@@ -101,7 +101,8 @@ def embedding(b: Builder) -> None:
             dtype, (b.draw.of(4, 7), b.draw.of(3, 2)), "contiguous", "ordinary", b.draw.seed(), not b.draw.chance(6)
         )
     )
-    b.make("embedding", f"F.embedding({index}.long() % {table}.shape[0], {table})")
+    bound = "" if b.draw.chance(4) else f" % {table}.shape[0]"
+    b.make("embedding", f"F.embedding({index}.long(){bound}, {table})")
 
 
 @rule("networks", "convolution")
