@@ -48,6 +48,8 @@ FORMAT = "torch-conformance-selftest/1"
 TARGETS = (LOCAL, NATIVE)
 #: Seconds for a verb: hangs are part of the test, and each costs this long.
 LIMITS = Limits(seconds=6.0)
+#: A generated cell tries so many programs on a saboteur.
+_PROGRAMS = 300
 #: Cells of a control that one task runs.
 _CHUNK = 40
 
@@ -222,6 +224,8 @@ def end_with_parent() -> None:
 
 def _try_saboteur(saboteur: KnownSaboteur) -> list[Found | ControlFailure]:
     run = _runs[saboteur.target]
+    # until the first finding, so that a number costs little; enough for an operator among some hundred
+    run.generated, run.first_finding_only = Budget(_PROGRAMS), True
     candidate = examine(saboteur.source, run.pool, prepare=True)
     if candidate.description is None:
         nothing = functools.partial(Found, saboteur.source.name, caught=False, cell="", verdict="", phase="")
@@ -267,6 +271,7 @@ def _try_clause(
 
 def _try_control(description: Description, cells: list[Cell]) -> list[Found | ControlFailure]:
     run = _runs[LOCAL]
+    run.generated, run.first_finding_only = Budget.parse(DEFAULT_BUDGET), False
     run.descriptions[description.source.name] = description
     failing: list[Found | ControlFailure] = []
     for cell in cells:
