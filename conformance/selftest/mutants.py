@@ -14,6 +14,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from random import Random
 from typing import Any
 
@@ -101,7 +102,7 @@ class MutantTest:
     def run(self, progress: Callable[[str], None]) -> dict[str, Any]:
         """Probe and try every mutant. Returns a JSON document; ``progress`` gets a line for each.
 
-        An interruption ends it with what was tried until then.
+        An interruption, or the end of a worker process, ends it with what was tried until then.
         """
         began = time.monotonic()
         rows: list[dict[str, Any]] = []
@@ -117,9 +118,10 @@ class MutantTest:
                     rows.append(row)
                     place = f"[{len(rows)}/{len(tasks)}] {task.toolchain} {task.number}"
                     progress(f"{place}: {_in_a_word(row)}: {row['sentence']}")
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, BrokenProcessPool) as error:
                 pool.shutdown(wait=False, cancel_futures=True)
-                progress(f"interrupted after {len(rows)} of {len(tasks)} mutants")
+                why = "interrupted" if isinstance(error, KeyboardInterrupt) else "a worker process was killed"
+                progress(f"{why} after {len(rows)} of {len(tasks)} mutants")
         rows.sort(key=lambda row: (row["toolchain"], row["number"]))
         return self._document(rows, time.monotonic() - began)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -152,6 +153,23 @@ def test_an_alarm_before_anything_is_wrong_kills_nobody(
     kill = mutant_trials._killed(trial, firings, iter(cells), errors)
     assert kill is not None
     assert kill["verdict"] == "TIMEOUT"
+
+
+def test_what_was_tried_before_an_interruption_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(ThreadPoolExecutor):
+        def __init__(self, workers: int, **keywords: Any) -> None:
+            super().__init__(workers)
+
+        def submit(self, *arguments: Any, **keywords: Any) -> Any:
+            future: Future[Any] = Future()
+            future.set_exception(KeyboardInterrupt())
+            return future
+
+    monkeypatch.setattr(mutants, "ProcessPoolExecutor", Interrupted)
+    said: list[str] = []
+    document = MutantTest(Wanted(2, 6, ("torchscript",)), 1).run(said.append)
+    assert said == ["interrupted after 0 of 2 mutants"]
+    assert document["score"]["drawn"] == 0
 
 
 @pytest.mark.parametrize("toolchain", KINDS)
