@@ -2,8 +2,8 @@
 
     python benchmarks/generated.py [BACKEND ...] [--programs N] [--workers N]
 
-Each backend (by default reference, eager and inductor) runs the cells of generated programs twice, with N programs a cell
-and with four times as many, spread over workers of pytest-xdist. A ratio of 4 between the two times says that every
+Each backend (by default reference, eager and inductor) runs the cells of generated programs twice, with N programs a
+cell and with four times as many, spread over workers of pytest-xdist. A ratio of 4 between the times says that every
 program costs the same; a smaller one, that beginning does. Programs a second are those that were tried, discarded or
 refused, by the difference of the two runs.
 """
