@@ -39,7 +39,7 @@ ACTIVE: list[dict[str, Any]] = [
 ]
 EQUIVALENT: list[dict[str, Any]] = [
     {"place": "operator", "when": {"operator": "exp", "values": "denormal"}, "effect": "denormals flushed"},
-    {"place": "operator", "when": {"operator": "sum", "dtype": "int64"}, "effect": "rounded"},
+    {"place": "operator", "when": {"operator": "exp", "dtype": "float32"}, "effect": "negative zero lost"},
 ]
 
 

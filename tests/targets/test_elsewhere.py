@@ -62,7 +62,7 @@ def test_a_report_tells_the_kind_of_target_and_not_its_address(far_run: Run, far
 
 
 def test_the_other_installation_is_not_this_one(far: tuple[Path, Path]) -> None:
-    missing = "import importlib.util as u; print([n for n in ('hypothesis', 'justhtml') if u.find_spec(n)])"
+    missing = "import importlib.util as u; print([n for n in ('mypy', 'justhtml') if u.find_spec(n)])"
     done = subprocess.run([str(far[0]), "-c", missing], env={}, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
