@@ -8,7 +8,7 @@ from conformance.run.cell_context import CellContext
 from conformance.run.generated import try_programs, try_scenarios
 
 clause = clauses(
-    source="docs.pytorch.org: Custom Backends; torch.compile, which promises what eager PyTorch gives",
+    source="pytorch/pytorch#89373, and https://docs.pytorch.org/docs/stable/torch.compiler_custom_backends.html",
     level=Level.CORE,
     control=Control.NONE,
     speaks_of=SpeaksOf.GENERATED,
