@@ -9,7 +9,6 @@ from conformance._util.privacy import without_paths
 from conformance.api.verdicts import Outcome
 from conformance.compare.comparison import Margin
 from conformance.devices import Trace
-from conformance.generate.tally import Finding
 from conformance.run.plan import Cell
 
 
@@ -24,8 +23,9 @@ class Record:
     operators: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     #: What a generated cell tried and found: see :class:`conformance.report.row_model.Generated`.
     generated: dict[str, Any] | None = None
-    #: The same findings with their trials, of which reproducers are written; they get into no row.
-    findings: tuple[Finding, ...] = ()
+    #: The same findings with their trials (:class:`conformance.generate.tally.Finding`), of which reproducers are
+    #: written; they get into no row. Any: scripts have a copy of this class, and no findings.
+    findings: tuple[Any, ...] = ()
 
     def note(self, text: str) -> None:
         """Add a remark that users of the report should see, whatever the verdict."""
