@@ -13,6 +13,10 @@ from torch_conformance_saboteurs.dynamo_control import Code, DynamoControl
 from torch_conformance_saboteurs.sabotage_tools import Listing, replaced
 
 saboteur = Listing()
+_FUNCTIONS = (
+    "ceil", "trunc", "round", "sin", "cos", "tan", "atan", "sinh", "cosh", "asinh", "erf", "erfc", "expm1", "log1p",
+    "log2", "log10", "exp2", "frac", "reciprocal", "rsqrt",
+)  # fmt: skip
 
 
 def _calls(node: torch.fx.Node, name: str) -> bool:
@@ -22,13 +26,13 @@ def _calls(node: torch.fx.Node, name: str) -> bool:
 
 @saboteur("compile.generated.programs")
 class DynamoRoundsDown(DynamoControl):
-    """torch.ceil is computed as torch.floor."""
+    """Functions of one number that no case has, such as torch.ceil, are computed as torch.floor."""
 
     name = "dynamo_rounds_down"
 
     def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
         for node in graph.graph.nodes:
-            if _calls(node, "ceil"):
+            if any(_calls(node, name) for name in _FUNCTIONS):
                 node.target = "floor" if node.op == "call_method" else torch.floor
         graph.recompile()
         return super().lower(graph, example_inputs)

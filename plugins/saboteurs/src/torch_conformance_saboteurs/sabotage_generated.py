@@ -12,7 +12,11 @@ from torch_conformance_saboteurs.control import PythonBackend, Record
 from torch_conformance_saboteurs.sabotage_tools import ChangedGraph, ChangedTensors, Listing
 
 saboteur = Listing()
-_ROUNDING = ("aten::ceil", "aten::trunc", "aten::round")
+_FUNCTIONS = (
+    "ceil", "trunc", "round", "sin", "cos", "tan", "atan", "sinh", "cosh", "asinh", "erf", "erfc", "expm1", "log1p",
+    "log2", "log10", "exp2", "frac", "reciprocal", "rsqrt",
+)  # fmt: skip
+_ROUNDING = tuple(f"aten::{name}" for name in _FUNCTIONS)
 
 
 @saboteur("generated.programs")
@@ -20,7 +24,7 @@ class RoundsDown(PythonControl):
     name = "rounds_down"
 
     class implementation(ChangedGraph):
-        """aten::ceil, aten::trunc and aten::round are computed as aten::floor."""
+        """Functions of one number that no case has, such as aten::ceil, are computed as aten::floor."""
 
         def change(self, graph: Any, node: Any) -> None:
             if node.kind() in _ROUNDING:
