@@ -1,13 +1,12 @@
 """A trial, played: models are made, lowered and called as its steps say, and all that can be seen of it is noted.
 
 Runs in a device. The same steps are played by the shadow, which is plain PyTorch, and with a backend; what differs is
-the :class:`Maker`, by which a toolchain says how a program becomes a model of it.
+the :class:`~conformance.generate.makers.Maker`, by which a toolchain says how a program becomes a model of it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import copy
 import dataclasses
 import functools
 import gc
@@ -16,69 +15,19 @@ import linecache
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
 from conformance.compare.values import encode, tensors_in
 from conformance.devices.protocol import describe_exception
 from conformance.generate.inputs import arguments_of, make
+from conformance.generate.makers import Maker, SavingMaker, Shadow
 from conformance.generate.noise import Noise
 from conformance.generate.observe import Before, memories, observed, process_state
 from conformance.generate.program import Call, Program, Step, Trial
 
 _numbers = itertools.count()
-
-
-class Maker(Protocol):
-    """How a toolchain makes something that can be called of a model, with what is under test or without."""
-
-    def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Callable[..., Any]:
-        """What is called in the model's place, for any sizes if ``dynamic``. Lowering may wait for the first call."""
-
-    def save_and_load(self, lowered: Callable[..., Any]) -> Callable[..., Any]:
-        """What comes back of something lowered when it was saved and loaded."""
-
-    def copy(self, lowered: Callable[..., Any]) -> Callable[..., Any]:
-        """A deep copy of something lowered."""
-
-    def load_damaged(self, lowered: Callable[..., Any]) -> None:
-        """Save something, and load a part of what was saved. Raises what that does."""
-
-    def reset(self) -> None:
-        """Forget what was compiled, as a user may ask for at any time."""
-
-    def forget(self) -> None:
-        """Forget everything of a trial that is over."""
-
-
-class Shadow:
-    """Plain PyTorch as a maker. With ``copies`` a model keeps the weights that it had when it was lowered."""
-
-    def __init__(self, *, copies: bool) -> None:
-        self._copies = copies
-
-    def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Callable[..., Any]:
-        """The model itself, or a copy."""
-        return copy.deepcopy(module) if self._copies else module
-
-    def save_and_load(self, lowered: Callable[..., Any]) -> Callable[..., Any]:
-        """A copy."""
-        return copy.deepcopy(lowered)
-
-    def copy(self, lowered: Callable[..., Any]) -> Callable[..., Any]:
-        """A copy."""
-        return copy.deepcopy(lowered)
-
-    def load_damaged(self, lowered: Callable[..., Any]) -> None:
-        """Raises RuntimeError, as whatever loads must."""
-        raise RuntimeError("damaged")
-
-    def reset(self) -> None:
-        """Nothing was compiled."""
-
-    def forget(self) -> None:
-        """Nothing was kept."""
 
 
 def play(trial: Trial, maker: Maker, *, leaks: bool = False) -> bytes:
@@ -142,7 +91,9 @@ class Player:
         random = torch.get_rng_state()
         try:
             getattr(self, f"_{step.action}")(step)
-        except Exception as error:
+        except AssertionError:
+            raise
+        except Exception as error:  # the edge of the device: whatever the backend raises is what was seen
             return {"raised": _raised(error), "phase": phase}
         return {} if step.action == "model" or torch.equal(random, torch.get_rng_state()) else {"random": "changed"}
 
@@ -185,18 +136,23 @@ class Player:
         self._model_of.append(step.model)
         self.lowered[-1] = self._maker.lower(self.models[step.model], dynamic=step.detail == "dynamic")
 
+    @property
+    def _saving(self) -> SavingMaker:
+        assert isinstance(self._maker, SavingMaker), "such a step is drawn only where models can be saved"
+        return self._maker
+
     def _save_load(self, step: Step) -> None:
         self.lowered.append(None)
         self._model_of.append(self._model_of[step.model])
-        self.lowered[-1] = self._maker.save_and_load(self._there(step.model))
+        self.lowered[-1] = self._saving.save_and_load(self._there(step.model))
 
     def _copy(self, step: Step) -> None:
         self.lowered.append(None)
         self._model_of.append(self._model_of[step.model])
-        self.lowered[-1] = self._maker.copy(self._there(step.model))
+        self.lowered[-1] = self._saving.copy(self._there(step.model))
 
     def _damaged(self, step: Step) -> None:
-        self._maker.load_damaged(self._there(step.model))
+        self._saving.load_damaged(self._there(step.model))
 
     def _weights(self, step: Step) -> None:
         change_weights(self.models[step.model], step.detail)
@@ -233,7 +189,7 @@ class Player:
                         made["result"] = self._there(step.model)(*arguments)
                     if call.backward:
                         made["gradients"] = _gradients(made["result"], leaves)
-            except Exception as error:
+            except Exception as error:  # as above
                 made["raised"] = _raised(error)
 
         if call.thread:

@@ -42,6 +42,10 @@ def run_cell(
     trace, context.trace = context.trace, Trace()  # not kept with it, which lives as long as its item
     if outcome.verdict is Verdict.TIMEOUT:
         run.timed_out(cell.backend)
+    if cell.clause.speaks_of is SpeaksOf.GENERATED and outcome.verdict.is_breach:
+        findings = context.record.findings
+        if findings and all(each.verdict == Verdict.FLAKY.value for each in findings):
+            outcome = dataclasses.replace(outcome, verdict=Verdict.FLAKY)
     # a generated cell tries again by itself what it found, and asks PyTorch without a backend
     if outcome.verdict.is_breach and cell.clause.speaks_of is not SpeaksOf.GENERATED:
         outcome = _confirmed(run, outcome, context, function, arguments, reruns)

@@ -12,7 +12,8 @@ import torch
 
 from conformance.compare.values import decode
 from conformance.generate.judge import Knowledge, Rules, differences
-from conformance.generate.play import Shadow, know, play
+from conformance.generate.makers import Shadow
+from conformance.generate.play import know, play
 from conformance.generate.program import Call, Line, Program, Step, TensorSpec, Trial
 
 Maker = Callable[[torch.nn.Module], Callable[..., Any]]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import random
 
 import hypothesis
 import pytest
@@ -11,6 +13,8 @@ from hypothesis import HealthCheck, Phase, settings
 
 from conformance.generate import THEMES_OF_PROGRAMS, THEMES_OF_SCENARIOS, TRAINING
 from conformance.generate.axes import AXES
+from conformance.generate.drawing import Draw
+from conformance.generate.grammar import RULES, Abandoned, Builder, Rule
 from conformance.generate.inputs import arguments_of, make
 from conformance.generate.places import values_of
 from conformance.generate.play import build
@@ -156,3 +160,31 @@ def test_a_trial_says_where_it_lies() -> None:
         assert wanted in values
     for wanted in ("mode=thread", "state=refilled", "state=parameters", "event=later call"):
         assert wanted in values
+
+
+class _ByChance(Draw):
+    """Draws from a generator, without hypothesis."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def upto(self, most: int) -> int:
+        return self._random.randint(0, most)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.family}-{rule.function.__name__}")
+def test_every_rule_makes_statements(rule: Rule) -> None:
+    """One that PyTorch always refuses would never be tried, and nobody would see that."""
+    traits = toolchain_named("dynamo").programs
+    assert traits is not None
+    specs = [TensorSpec(dtype, shape) for dtype in ("float32", "int64", "bool") for shape in ((2, 3), (3,))]
+    specs += [TensorSpec("float32", (2, 2, 4, 4)), TensorSpec("float32", (2, 3, 3)), TensorSpec("complex64", (2, 3))]
+    made = 0
+    for seed in range(60):
+        builder = Builder(_ByChance(seed), traits)
+        for spec in specs:
+            builder.argument(spec)
+        with contextlib.suppress(Abandoned):
+            rule.function(builder)
+        made += bool(builder.length)
+    assert made >= 3

@@ -190,7 +190,9 @@ class Builder:
             with warnings.catch_warnings(), torch.no_grad():
                 warnings.simplefilter("ignore")
                 exec(statement, self._names)
-        except Exception:
+        except (NameError, SyntaxError):
+            raise  # the rule is wrong, and not what it was drawn for
+        except Exception:  # PyTorch refuses arguments by exceptions of any kind
             raise Abandoned from None
         self._lines.append(Line(operator, statement))
         if mark:
@@ -214,7 +216,9 @@ class Builder:
             with warnings.catch_warnings(), torch.no_grad():
                 warnings.simplefilter("ignore")
                 return eval(expression, self._names)
-        except Exception:
+        except (NameError, SyntaxError):
+            raise  # the rule is wrong, and not what it was drawn for
+        except Exception:  # PyTorch refuses arguments by exceptions of any kind
             raise Abandoned from None
 
     def _name(self) -> str:
@@ -257,6 +261,8 @@ class Builder:
 
 class _State:
     """What stands for the model on the meta device."""
+
+    training = False
 
 
 def _meta(spec: TensorSpec) -> torch.Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.generate.grammar.builder import Builder, Value
+from conformance.generate.grammar.builder import Abandoned, Builder, Value
 from conformance.generate.grammar.rules import rule
 from conformance.generate.program import TensorSpec
 
@@ -15,7 +15,7 @@ def _image(b: Builder, rank: int = 4) -> Value:
     """A value as convolutions take it: one that is there, or reshaped to it."""
     try:
         return b.float_value(rank=rank)
-    except Exception:
+    except Abandoned:
         one = b.float_value(least=1)
     shape = {3: "1, 1, -1", 4: "1, 1, 1, -1"}[rank]
     return b.make("reshape", f"{one}.reshape({shape})")[0]

@@ -17,11 +17,5 @@ class Backend:
     def lower(self, module: Any, dynamic: bool = False) -> Any:
         return torch.compile(module, backend=BACKEND, mode=MODE, options=OPTIONS, dynamic=dynamic or None)
 
-    def save_and_load(self, lowered: Any) -> Any:
-        raise NotImplementedError("such models are not saved")
-
-    def load_damaged(self, lowered: Any) -> None:
-        raise NotImplementedError("such models are not saved")
-
     def reset(self) -> None:
         torch._dynamo.reset()

@@ -5,16 +5,14 @@ from __future__ import annotations
 import copy
 import dataclasses
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from conformance.generate import AS_CASE
-from conformance.generate.play import Shadow
-from conformance.generate.play import know as known
-from conformance.generate.play import play as played
-from conformance.generate.program import trial_from_plain
+from conformance.generate.verbs import add_verbs
+from conformance.toolchains.torchscript.plugin import TorchScript
 from conformance.toolchains.torchscript.verbs.lowering import clone_with_own_type
 from conformance.toolchains.torchscript.verbs.session import Session, verb
 
@@ -69,19 +67,5 @@ def _saved(lowered: Any) -> bytes:
     return buffer.getvalue()
 
 
-@verb
-def shadow(session: Session, trial: Mapping[str, Any], leaks: bool = False) -> bytes:
-    """What eager PyTorch makes of a trial."""
-    return played(trial_from_plain(trial), Shadow(copies=True), leaks=leaks)
-
-
-@verb
-def know(session: Session, trial: Mapping[str, Any], coarsest: str, noises: int) -> list[bytes]:
-    """What plain PyTorch computes in 64 bits; see :func:`conformance.generate.play.know`."""
-    return known(trial_from_plain(trial), coarsest, copies=True, noises=noises)
-
-
-@verb
-def play(session: Session, trial: Mapping[str, Any], leaks: bool = False) -> bytes:
-    """What comes of a trial with the backend; without one, of the toolchain alone."""
-    return played(trial_from_plain(trial), _Maker(session), leaks=leaks)
+assert TorchScript.programs is not None
+add_verbs(verb, TorchScript.programs, _Maker)

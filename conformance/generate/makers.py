@@ -1,0 +1,65 @@
+"""What makes something that can be called of a model: a toolchain with what is under test, or plain PyTorch."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+
+
+class Maker(Protocol):
+    """How a toolchain makes something that can be called of a model, with what is under test or without."""
+
+    def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Callable[..., Any]:
+        """What is called in the model's place, for any sizes if ``dynamic``. Lowering may wait for the first call."""
+
+    def reset(self) -> None:
+        """Forget what was compiled, as a user may ask for at any time."""
+
+    def forget(self) -> None:
+        """Forget everything of a trial that is over."""
+
+
+@runtime_checkable
+class SavingMaker(Maker, Protocol):
+    """A maker of a toolchain whose ``ProgramTraits.saves`` is true."""
+
+    def save_and_load(self, lowered: Callable[..., Any]) -> Callable[..., Any]:
+        """What comes back of something lowered when it was saved and loaded."""
+
+    def copy(self, lowered: Callable[..., Any]) -> Callable[..., Any]:
+        """A deep copy of something lowered."""
+
+    def load_damaged(self, lowered: Callable[..., Any]) -> None:
+        """Save something, and load a part of what was saved. Raises what that does."""
+
+
+class Shadow:
+    """Plain PyTorch as a maker. With ``copies`` a model keeps the weights that it had when it was lowered."""
+
+    def __init__(self, *, copies: bool) -> None:
+        self._copies = copies
+
+    def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Callable[..., Any]:
+        """The model itself, or a copy."""
+        return copy.deepcopy(module) if self._copies else module
+
+    def save_and_load(self, lowered: Callable[..., Any]) -> Callable[..., Any]:
+        """A copy."""
+        return copy.deepcopy(lowered)
+
+    def copy(self, lowered: Callable[..., Any]) -> Callable[..., Any]:
+        """A copy."""
+        return copy.deepcopy(lowered)
+
+    def load_damaged(self, lowered: Callable[..., Any]) -> None:
+        """Raises RuntimeError, as whatever loads must."""
+        raise RuntimeError("damaged")
+
+    def reset(self) -> None:
+        """Nothing was compiled."""
+
+    def forget(self) -> None:
+        """Nothing was kept."""

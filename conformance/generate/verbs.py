@@ -1,0 +1,33 @@
+"""The verbs for trials, which the devices of every toolchain have alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from conformance.generate.makers import Maker, Shadow
+from conformance.generate.play import know as known
+from conformance.generate.play import play as played
+from conformance.generate.program import trial_from_plain
+from conformance.toolchains import ProgramTraits
+from conformance.toolchains.verbs import Verbs
+
+
+def add_verbs(verbs: Verbs, traits: ProgramTraits, maker: Callable[[Any], Maker]) -> None:
+    """Add ``shadow``, ``know`` and ``play`` to a toolchain's table; ``maker`` gives what lowers in a session."""
+    copies = traits.copies_weights
+
+    @verbs
+    def shadow(session: Any, trial: Mapping[str, Any], leaks: bool = False) -> bytes:
+        """What eager PyTorch makes of a trial."""
+        return played(trial_from_plain(trial), Shadow(copies=copies), leaks=leaks)
+
+    @verbs
+    def know(session: Any, trial: Mapping[str, Any], coarsest: str, noises: int) -> list[bytes]:
+        """What plain PyTorch computes in 64 bits; see :func:`conformance.generate.play.know`."""
+        return known(trial_from_plain(trial), coarsest, copies=copies, noises=noises)
+
+    @verbs
+    def play(session: Any, trial: Mapping[str, Any], leaks: bool = False) -> bytes:
+        """What comes of a trial with the backend; without one, of the toolchain alone."""
+        return played(trial_from_plain(trial), maker(session), leaks=leaks)
