@@ -35,7 +35,6 @@ STALE = {
     "openvino/report.json",
     "openvino_aot_autograd/report.json",
     "python_control/report.json",
-    "selftest.json",
     "test_backend/report.json",
     "test_backend_unavailable/report.json",
 }
