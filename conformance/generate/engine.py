@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from conformance.api.errors import DeviceTimeout
 from conformance.api.verdicts import Verdict
 from conformance.generate.budget import Share
+from conformance.generate.drawing import independent_draws
 from conformance.generate.judge import Difference
 from conformance.generate.kept import Kept
 from conformance.generate.laboratory import Discarded, Ended, Laboratory, Refused
@@ -165,8 +166,11 @@ class Search:
         self._shrinking = None
         shrinks = not self._first_only and self._shrinking_left > 0
 
-        @hypothesis.seed(self._tally.seed * 1009 + self._number)
+        seed = self._tally.seed * 1009 + self._number
+
+        @hypothesis.seed(seed)
         @settings(
+            backend=independent_draws(seed),
             max_examples=_ROUND,
             phases=[Phase.generate, Phase.shrink] if shrinks else [Phase.generate],
             database=None,

@@ -12,9 +12,9 @@ from conformance.generate import TRAINING
 from conformance.generate.budget import Share
 from conformance.generate.engine import Search
 from conformance.generate.program import Trial
-from conformance.generate.scenarios import scenario_trials
+from conformance.generate.programs import Scope
 from conformance.generate.tally import Finding, Tally
-from conformance.generate.trials import Scope, program_trials
+from conformance.generate.trials import program_trials, scenario_trials
 from conformance.run.cell_context import CellContext
 from conformance.toolchains import toolchain_named
 

@@ -19,8 +19,8 @@ from conformance.generate.inputs import arguments_of, make
 from conformance.generate.places import values_of
 from conformance.generate.play import build
 from conformance.generate.program import Call, Line, Program, Step, TensorSpec, Trial, as_plain, trial_from_plain
-from conformance.generate.scenarios import scenario_trials
-from conformance.generate.trials import Scope, program_trials
+from conformance.generate.programs import Scope
+from conformance.generate.trials import program_trials, scenario_trials
 from conformance.toolchains import toolchain_named
 
 SPEC = TensorSpec("float32", (3, 4), seed=5)

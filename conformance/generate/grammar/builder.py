@@ -109,8 +109,9 @@ class Builder:
     def _state(self, letter: str, known: list[tuple[str, TensorSpec]], spec: TensorSpec) -> Value:
         name = f"{letter}{len(known)}"
         known.append((name, spec))
-        setattr(self._names["self"], name, _meta(spec))
-        value = Value(f"self.{name}", _meta(spec), "state", fresh=False)
+        tensor = _meta(spec)
+        setattr(self._names["self"], name, tensor)  # the same: a view of it is known by its memory
+        value = Value(f"self.{name}", tensor, "state", fresh=False)
         self.values.append(value)
         return value
 

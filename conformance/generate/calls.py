@@ -1,0 +1,133 @@
+"""The calls of one program: the first, and how later ones differ from it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from conformance.generate.drawing import Draw
+from conformance.generate.program import Argument, Call, Program, Scalar, TensorSpec
+from conformance.generate.programs import Scope, dtype_for, layout_for, values_for
+
+
+class Calls:
+    """The calls of one program."""
+
+    def __init__(self, draw: Draw, scope: Scope, program: Program, arguments: Sequence[Argument]) -> None:
+        self._draw = draw
+        self._scope = scope
+        self._program = program
+        self._arguments = tuple(arguments)
+
+    def first(self) -> Call:
+        """The call that a model is lowered for."""
+        return self._under(Call(self._arguments))
+
+    def revalued(self, first: Call) -> Call:
+        """The same with values of other kinds, for which nothing need be compiled again."""
+        draw, scope = self._draw, self._scope
+        arguments = tuple(
+            dataclasses.replace(each, values=values_for(draw, scope)) if isinstance(each, TensorSpec) else each
+            for each in map(self._reseeded, first.arguments)
+        )
+        return dataclasses.replace(first, arguments=arguments)
+
+    def varied(self, first: Call) -> Call:
+        """A later call: other values, and now and then other layouts, sizes, dtypes or modes."""
+        call = self.revalued(first)
+        arguments = call.arguments
+        for _ in range(self._draw.of(1, 2, 0, 3)):
+            arguments = self._changed(arguments)
+        call = dataclasses.replace(call, arguments=arguments, tied=None)
+        return self._under(call) if self._draw.chance(2) else call
+
+    def sizes(self, first: Call) -> list[Call]:
+        """Calls with one size after another in place of one that the first has, wherever it has it."""
+        known = sorted({size for spec in first.tensors for size in spec.shape})
+        if not known or "broadcasting" in self._scope.missing:
+            return []
+        old = self._draw.choice(known)
+        sizes = [self._draw.size() for _ in range(3)]
+        return [
+            dataclasses.replace(first, arguments=_resized(first.arguments, old, size), tied=None)
+            for size in sizes
+            if size or "empty" not in self._scope.missing
+        ]
+
+    def _under(self, call: Call) -> Call:
+        draw, traits = self._draw, self._scope.traits
+        modes = ["grad", "no_grad", "inference"]
+        if draw.chance(5):
+            modes = ["deterministic", "default float64", "autocast" if traits.keeps_gradients else "deterministic"]
+        mode = draw.choice(modes)
+        backward = self._scope.training and traits.keeps_gradients and mode not in ("no_grad", "inference")
+        tensors = [place for place, each in enumerate(call.arguments) if isinstance(each, TensorSpec)]
+        tied = None
+        if len(tensors) > 1 and not backward and draw.chance(6):
+            one, other = tensors[0], tensors[1]
+            if self._alike(call.arguments[one], call.arguments[other]):
+                tied = (one, other, draw.of("same", "overlap") if traits.keeps_aliases else "same")
+        return dataclasses.replace(
+            call,
+            mode=mode,
+            backward=backward,
+            train=traits.trains and draw.chance(4),
+            thread=draw.chance(6),
+            tied=tied,
+        )
+
+    @staticmethod
+    def _alike(one: Argument, other: Argument) -> bool:
+        return (
+            isinstance(one, TensorSpec)
+            and isinstance(other, TensorSpec)
+            and (one.shape, one.dtype) == (other.shape, other.dtype)
+        )
+
+    def _reseeded(self, argument: Argument) -> Argument:
+        if isinstance(argument, Scalar):
+            return argument
+        return dataclasses.replace(argument, seed=argument.seed + 1)
+
+    def _changed(self, arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
+        draw, scope = self._draw, self._scope
+        what = draw.of("layout", "sizes", "dtype", "scalar")
+        tensors = [place for place, each in enumerate(arguments) if isinstance(each, TensorSpec)]
+        changed = list(arguments)
+        if what == "sizes":
+            if "broadcasting" in scope.missing:
+                return arguments
+            shapes = [each.shape for each in arguments if isinstance(each, TensorSpec)]
+            known = sorted({size for shape in shapes for size in shape})
+            if not known:
+                return arguments
+            old, new = draw.choice(known), draw.size()
+            if new == 0 and "empty" in scope.missing:
+                return arguments
+            return _resized(arguments, old, new)
+        if what == "scalar":
+            for place, each in enumerate(arguments):
+                if isinstance(each, Scalar):
+                    changed[place] = Scalar(
+                        each.kind, draw.of(3, 1, 0) if each.kind == "int" else draw.of(2.5, -1.0, 0.0)
+                    )
+            return tuple(changed)
+        place = draw.choice(tensors)
+        spec = arguments[place]
+        assert isinstance(spec, TensorSpec)
+        match what:
+            case "layout":
+                changed[place] = dataclasses.replace(spec, layout=layout_for(draw, scope, spec.shape))
+            case "dtype" if not scope.training:
+                changed[place] = dataclasses.replace(spec, dtype=dtype_for(draw, scope))
+        return tuple(changed)
+
+
+def _resized(arguments: Sequence[Argument], old: int, new: int) -> tuple[Argument, ...]:
+    """Arguments with one size in place of another, wherever that is."""
+    return tuple(
+        dataclasses.replace(each, shape=tuple(new if size == old else size for size in each.shape))
+        if isinstance(each, TensorSpec)
+        else each
+        for each in arguments
+    )

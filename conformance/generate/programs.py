@@ -1,0 +1,184 @@
+"""Programs as hypothesis draws them, and the arguments that each is drawn for."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+
+from conformance.generate import THEMES_OF_PROGRAMS
+from conformance.generate.drawing import FLOATS, HUGE_SIZE, INTEGERS, LARGE_SIZES, Draw
+from conformance.generate.grammar import RULES, Abandoned, Builder, Rule
+from conformance.generate.program import Argument, Program, Scalar, TensorSpec
+from conformance.toolchains import ProgramTraits
+
+_VALUES = (
+    "ordinary", "small", "halves", "positive", "negative", "zeros", "ones", "minus_zero", "repeated", "sorted", "large",
+    "tiny", "inf", "minus_inf", "nan", "all_nan", "extremes",
+)  # fmt: skip
+#: A program has so many statements now and then.
+_MANY_STATEMENTS = 30
+_NOT_FINITE = ("inf", "minus_inf", "nan", "all_nan", "extremes", "minus_zero", "tiny")
+_LAYOUTS = ("contiguous", "transposed", "stepped", "offset", "expanded", "channels_last")
+#: The feature that a dtype of an argument needs.
+_DTYPE_FEATURES = {
+    "float64": "float64", "float16": "half_precision", "bfloat16": "half_precision", "bool": "booleans",
+    "complex64": "complex_numbers", **dict.fromkeys(INTEGERS, "integers"),
+}  # fmt: skip
+#: Which families a theme draws from, beside all others.
+FAMILIES = {
+    **{theme: (theme,) for theme in THEMES_OF_PROGRAMS},
+    "training": ("elementwise", "matrices", "reductions", "networks", "views"),
+}  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Scope:
+    """What trials are drawn for: a theme, what models of a toolchain can do, and the features that are missing."""
+
+    theme: str
+    traits: ProgramTraits
+    missing: frozenset[str] = frozenset()
+    #: Whether arguments require grad, and calls are gone back from.
+    training: bool = False
+
+
+@functools.lru_cache(maxsize=256)
+def _rules(families: tuple[str, ...], traits: ProgramTraits, missing: frozenset[str]) -> tuple[Rule, ...]:
+    """Rules as often as they weigh; all families where none is given."""
+    return tuple(
+        each
+        for each in RULES
+        if (not families or each.family in families)
+        and all(getattr(traits, trait) for trait in each.traits)
+        and not missing.intersection(each.needs)
+        for _ in range(each.weight)
+    )
+
+
+def draw_program(draw: Draw, scope: Scope, most: int = 7) -> tuple[Program, list[Argument]]:
+    """A program, and the arguments that it is drawn for."""
+    builder = Builder(draw, scope.traits, scope.missing)
+    arguments = _arguments(draw, scope, builder)
+    if "parameters" not in scope.missing and draw.chance(4):
+        _state(draw, scope, builder)
+    focus = _rules(FAMILIES.get(scope.theme, ()), scope.traits, scope.missing)
+    everything = _rules((), scope.traits, scope.missing)
+    wanted = 1 + min(draw.upto(most - 1), draw.upto(most - 1)) if not draw.chance(40) else _MANY_STATEMENTS
+    for _ in range(wanted * 3):
+        if builder.length >= wanted:
+            break
+        rules = focus if focus and not draw.chance(3) else everything
+        try:
+            draw.choice(rules).function(builder)
+        except Abandoned:
+            continue
+    result = _result(draw, scope, builder)
+    return builder.program(result), arguments
+
+
+def _arguments(draw: Draw, scope: Scope, builder: Builder) -> list[Argument]:
+    same = "broadcasting" in scope.missing
+    sizes = [draw.size() for _ in range(3)]
+    if "large" not in scope.missing and draw.chance(12):
+        sizes[0] = draw.choice(LARGE_SIZES)
+        sizes[1:] = [2, 3]
+    if "empty" in scope.missing:
+        sizes = [size or 2 for size in sizes]
+    dtype = dtype_for(draw, scope, first=True)
+    shape = _shape(draw, scope, sizes)
+    if "large" not in scope.missing and draw.chance(25):
+        shape = (HUGE_SIZE,)
+    arguments: list[Argument] = []
+    for index in range(draw.of(2, 1, 3) if not draw.chance(40) else 9):
+        if index and not same:
+            dtype = dtype_for(draw, scope) if draw.chance(4) else dtype
+            if shape != (HUGE_SIZE,) and not draw.chance(3):
+                shape = _shape(draw, scope, sizes)
+        grad = scope.training and dtype in FLOATS and not draw.chance(5)
+        spec = TensorSpec(dtype, shape, layout_for(draw, scope, shape), values_for(draw, scope), draw.seed(), grad)
+        arguments.append(spec)
+        builder.argument(spec)
+    if "scalars" not in scope.missing and draw.chance(6):
+        kind = draw.of("int", "float")
+        builder.scalar(kind)
+        arguments.append(Scalar(kind, draw.of(2, 1, 3, 0) if kind == "int" else draw.of(1.5, 0.0, -2.0)))
+    return arguments
+
+
+def _state(draw: Draw, scope: Scope, builder: Builder) -> None:
+    """A parameter or a buffer like the first argument, or a row of it, for any statement to use."""
+    like = builder.specs[0]
+    shape = like.shape if "zero_dim" in scope.missing else like.shape[draw.upto(1) :]
+    layout = layout_for(draw, scope, shape)
+    spec = TensorSpec(like.dtype, shape, layout, "ordinary", draw.seed(), grad=like.dtype in FLOATS)
+    if draw.chance(2):
+        builder.buffer(spec)
+    else:
+        builder.parameter(spec)
+
+
+def dtype_for(draw: Draw, scope: Scope, *, first: bool = False) -> str:
+    """The dtype of an argument."""
+    wide = scope.theme == "dtypes" or not first
+    if not draw.chance(2 if wide else 3):
+        return "float32"
+    names = ("float64", "int64", "bool", "float16", "bfloat16", "int32", "complex64", "uint8", "int8", "int16")
+    known = [name for name in names if _DTYPE_FEATURES[name] not in scope.missing]
+    if "mixed_dtypes" in scope.missing and not first:
+        return "float32"
+    return draw.choice(known) if known else "float32"
+
+
+def _shape(draw: Draw, scope: Scope, sizes: Sequence[int]) -> tuple[int, ...]:
+    one, two, three = sizes
+    if "broadcasting" in scope.missing and "zero_dim" in scope.missing:
+        return (one, two)
+    match scope.theme:
+        case "matrices":
+            shapes: tuple[tuple[int, ...], ...] = ((one, two), (two, three), (2, one, two), (one,), (two, one), ())
+        case "networks":
+            shapes = ((1, 2, 5, 5), (2, 3, 4, 5), (one, two, 4, 4), (one, two), (2, one, 7), (one, 4, 3, 3))
+        case _:
+            shapes = (
+                (one,), (one, two), (two, three), (), (two,), (one, two, three), (1, two), (one, 1), (two, one),
+                (1, 2, three, one), (1,), (2, 1, 2, 1, three),
+            )  # fmt: skip
+    shape = draw.choice(shapes)
+    if not shape and "zero_dim" in scope.missing:
+        return (one,)
+    return shape if len(shape) < 4 or scope.theme == "networks" else tuple(min(size, 9) for size in shape)
+
+
+def layout_for(draw: Draw, scope: Scope, shape: Sequence[int]) -> str:
+    """How an argument of that shape lies in memory."""
+    if "non_contiguous" in scope.missing or not draw.chance(3):
+        return "contiguous"
+    return draw.choice(_LAYOUTS)
+
+
+def values_for(draw: Draw, scope: Scope) -> str:
+    """What the values of an argument are like."""
+    if not draw.chance(2):
+        return "ordinary"
+    kinds = [each for each in _VALUES if "non_finite" not in scope.missing or each not in _NOT_FINITE]
+    return draw.choice(kinds)
+
+
+def _result(draw: Draw, scope: Scope, builder: Builder) -> str:
+    names = [str(value) for value in builder.values if value.origin == "made"]
+    last = names[-1] if names else "x0 + x0"
+    several = "several_outputs" not in scope.missing and len(names) > 1 and not draw.chance(2)
+    if not several and not draw.chance(8):
+        return last
+    if "several_outputs" in scope.missing:
+        return last
+    chosen = [last, *(name for name in names[:-1] if draw.chance(2))][:4]
+    if draw.chance(8):
+        chosen.append(draw.choice([last, "x0"]) if scope.traits.keeps_aliases else last)
+    if len(chosen) == 1:
+        return last if "single_tuple" in scope.missing or not draw.chance(4) else f"({last},)"
+    listed = ", ".join(chosen)
+    if scope.traits.keeps_aliases and draw.chance(6):
+        return draw.of(f"[{listed}]", "{" + ", ".join(f'"{i}": {name}' for i, name in enumerate(chosen)) + "}")
+    return f"({listed})"
