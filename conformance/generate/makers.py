@@ -37,14 +37,18 @@ class SavingMaker(Maker, Protocol):
 
 
 class Shadow:
-    """Plain PyTorch as a maker. With ``copies`` a model keeps the weights that it had when it was lowered."""
+    """Plain PyTorch as a maker. With ``copies`` a model keeps the weights that it had when it was lowered.
+
+    These weights are constants then, of which nobody asks for a gradient: eager PyTorch takes another way where one may
+    be asked for, and refuses on it what it takes without.
+    """
 
     def __init__(self, *, copies: bool) -> None:
         self._copies = copies
 
     def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Callable[..., Any]:
         """The model itself, or a copy."""
-        return copy.deepcopy(module) if self._copies else module
+        return copy.deepcopy(module).requires_grad_(False) if self._copies else module
 
     def save_and_load(self, lowered: Callable[..., Any]) -> Callable[..., Any]:
         """A copy."""

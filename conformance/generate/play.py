@@ -12,9 +12,9 @@ import functools
 import gc
 import itertools
 import linecache
-import threading
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
@@ -89,8 +89,12 @@ class Player:
             return self._call(step)
         phase = {"save_load": "load", "damaged": "load"}.get(step.action, step.action)
         random = torch.get_rng_state()
+        act: Callable[[Step], None] = getattr(self, f"_{step.action}")
         try:
-            getattr(self, f"_{step.action}")(step)
+            if step.detail == "thread":
+                _in_a_thread(lambda: act(step))
+            else:
+                act(step)
         except AssertionError:
             raise
         except Exception as error:  # the edge of the device: whatever the backend raises is what was seen
@@ -193,9 +197,7 @@ class Player:
                 made["raised"] = _raised(error)
 
         if call.thread:
-            worker = threading.Thread(target=work)
-            worker.start()
-            worker.join()
+            _in_a_thread(work)
         else:
             work()
         if "raised" in made:
@@ -224,6 +226,12 @@ class Player:
         if step.action == "fail":
             return _spoilt(arguments, step.detail)
         return arguments
+
+
+def _in_a_thread(work: Callable[[], None]) -> None:
+    """Do something in a fresh thread, and raise here what it raises."""
+    with ThreadPoolExecutor(1) as executor:
+        executor.submit(work).result()
 
 
 def _spoilt(arguments: list[Any], how: str) -> list[Any]:

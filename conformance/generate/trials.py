@@ -19,7 +19,7 @@ from conformance.generate.programs import FAMILIES, Scope, draw_program
 
 #: What happens after the first call of a trial of one program. Where calls of another kind make a compiler start again,
 #: more of them are of the same kind, with other values.
-_AFTERWARDS = ("call", "call", "call", "refill", "again", "event")
+_AFTERWARDS = ("call", "call", "revalued", "refill", "event", "event")
 _AFTERWARDS_WHERE_COMPILED = ("call", "revalued", "revalued", "refill", "event")
 _EVENTS = ("twin", "lower", "fail", "drop", "reset")
 #: What happens in a scenario, by its theme.
@@ -54,14 +54,15 @@ def _program_trial(draw: Any, scope: Scope) -> Trial:
     usual = _AFTERWARDS_WHERE_COMPILED if traits.trains else _AFTERWARDS
     events = [*_EVENTS, *["save_load", "copy"] * traits.saves]
     events += ["weights"] * len(events) * bool(program.parameters or program.buffers)
-    for _ in range(drawing.choice((3, 1, 2, 5) if traits.trains else (3, 1, 5, 8))):
+    for _ in range(drawing.choice((3, 1, 2, 5) if traits.trains else (4, 2, 6, 9))):
         action = drawing.choice(usual)
         if action != "event":
             trial.act(action)
             continue
-        # whatever happened, what matters is the call after it
+        # whatever happened, what matters are the calls after it
         trial.act(drawing.choice(events))
-        trial.act(drawing.of("call", "again"))
+        trial.act(drawing.of("call", "again"), latest=True)
+        trial.act("revalued", latest=True)
     if "random" in program.marks:
         trial.act("again")
     return Trial((program,), tuple(trial.steps))
@@ -129,12 +130,12 @@ class _Events:
         self._first.setdefault(lowered, call)
         self.steps.append(Step("call", lowered, call=call))
 
-    def act(self, action: str) -> None:
-        """Append a step of that kind, or nothing where it makes no sense."""
+    def act(self, action: str, *, latest: bool = False) -> None:
+        """Append a step of that kind, or nothing where it makes no sense; with ``latest`` about what came last."""
         alive = [number for number in range(len(self._lowered)) if number not in self._gone]
         if not alive:
             return
-        chosen = self._draw.choice(alive)
+        chosen = alive[-1] if latest else self._draw.choice(alive)
         if chosen in self._first:
             self._after_a_call(action, chosen)
         elif action in ("call", "again", "revalued", "refill"):
@@ -156,7 +157,7 @@ class _Events:
             case "reset":
                 self.steps.append(Step("reset"))
             case "save_load" | "copy" if self._scope.traits.saves:
-                self.steps.append(Step(action, chosen))
+                self.steps.append(Step(action, chosen, "thread" if self._draw.chance(5) else ""))
                 self._lowered.append(self._lowered[chosen])
                 self._model_of.append(self._model_of[chosen])
             case "damaged" if self._scope.traits.saves:

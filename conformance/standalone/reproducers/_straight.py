@@ -82,10 +82,10 @@ class Trials:
                 yield f"lowered{len(self._model_of)} = backend.lower(model{step.model}{dynamic})"
                 self._model_of.append(step.model)
             case "save_load":
-                yield f"lowered{len(self._model_of)} = backend.save_and_load({lowered})"
+                yield self._made(f"backend.save_and_load({lowered})", step)
                 self._model_of.append(self._model_of[step.model])
             case "copy":
-                yield f"lowered{len(self._model_of)} = copy.deepcopy({lowered})"
+                yield self._made(f"copy.deepcopy({lowered})", step)
                 self._model_of.append(self._model_of[step.model])
             case "damaged":
                 yield f"backend.load_damaged({lowered})"
@@ -98,6 +98,11 @@ class Trials:
                 yield "backend.reset()"
             case other:
                 raise ValueError(f"no script can be written for the step {other}")
+
+    def _made(self, expression: str, step: Step) -> str:
+        """What gives the next lowered model."""
+        made = f"in_thread(lambda: {expression})" if step.detail == "thread" else expression
+        return f"lowered{len(self._model_of)} = {made}"
 
     def _call(self, number: int, step: Step, call: Call) -> Iterator[str]:
         model, lowered = f"model{self._model_of[step.model]}", f"lowered{step.model}"

@@ -14,8 +14,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,7 @@ class Eager:
     """Plain PyTorch in the backend's place; a model that is lowered keeps its weights where the backend's does."""
 
     def lower(self, module: Any, dynamic: bool = False) -> Any:
-        return copy.deepcopy(module) if KEEPS["weights"] else module
+        return copy.deepcopy(module).requires_grad_(False) if KEEPS["weights"] else module
 
     def save_and_load(self, lowered: Any) -> Any:
         return copy.deepcopy(lowered)
@@ -133,21 +133,10 @@ def state() -> list[str]:
     ]
 
 
-def in_thread(work: Callable[[], None]) -> None:
-    """Do something in a thread of its own. Raises what it raises."""
-    raised: list[Exception] = []
-
-    def run() -> None:
-        try:
-            work()
-        except Exception as error:
-            raised.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    if raised:
-        raise raised[0]
+def in_thread(work: Callable[[], Any]) -> Any:
+    """Do something in a thread of its own. Returns what it gives, and raises what it raises."""
+    with ThreadPoolExecutor(1) as executor:
+        return executor.submit(work).result()
 
 
 def same(one: torch.Tensor, other: torch.Tensor, rtol: float = 0.0, atol: float = 0.0) -> bool:
