@@ -24,9 +24,18 @@ _OUTPUT_TAIL = 4_000
 # Of the process itself.
 
 
+def lead_session() -> None:
+    """Lead a session of one's own, and so a process group that nothing outside of the session can be moved to.
+
+    A process can go to another group of its session alone: what is in this one never gets to whoever started it.
+    """
+    with contextlib.suppress(PermissionError):  # it does already
+        os.setsid()
+
+
 def settle(stdout: int, stderr: int) -> None:
-    """Lead a process group of one's own, write to these descriptors, and have nothing to read."""
-    os.setpgid(0, 0)
+    """Lead a session of one's own, write to these descriptors, and have nothing to read."""
+    lead_session()
     os.dup2(stdout, 1)
     os.dup2(stderr, 2)
     devnull = os.open(os.devnull, os.O_RDONLY)
@@ -85,6 +94,25 @@ def kill_group(pid: int) -> bool:
     return True
 
 
+def kill_process(pid: int) -> None:
+    """Kill a process, which may have left the group that it led, and this group."""
+    kill_group(pid)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def kill_tree(pid: int) -> None:
+    """Kill a process and all that descends from it: first what it started, which cannot be found without it."""
+    for child in _children_of(pid):
+        kill_tree(child)
+    kill_process(pid)
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a process was stopped by a signal, or by who traces it; False where the system does not tell."""
+    return _state(pid) in ("T", "t")
+
+
 def adopt_orphans() -> None:
     """Become the parent of what processes below this one leave behind, wherever they hid (setsid).
 
@@ -112,13 +140,22 @@ def end_children(spared: Set[int] = frozenset()) -> int:
 
 def _children() -> list[int]:
     """The living children of this process; none where the system does not tell."""
+    return [child for child in _children_of(os.getpid()) if _state(child) not in ("", "Z")]
+
+
+def _children_of(pid: int) -> list[int]:
     found = []
     with contextlib.suppress(OSError):
-        for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
-            state = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
-            if state != "Z":
-                found.append(int(child))
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            found += [int(child) for child in (thread / "children").read_text().split()]
     return found
+
+
+def _state(pid: int) -> str:
+    """The letter by which the system tells the state of a process; "" where it does not."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    return ""
 
 
 def tail(file: IO[bytes], start: int = 0) -> str:

@@ -25,6 +25,14 @@ class HarnessError(Exception):
     """The harness itself failed: nothing is said about the backend."""
 
 
+class ZygoteLost(HarnessError):
+    """The process from which devices are forked has ended or was stopped; another can take its place."""
+
+
+class GarbledValue(ConformanceFailure, ValueError):
+    """What a device gave for a value cannot be read, though it came as an answer."""
+
+
 class TargetUnable(Exception):
     """The kind of target that was chosen cannot be had here, or cannot do what the clause asks of it.
 
@@ -109,6 +117,29 @@ class DeviceTimeout(DeviceEnded):
     @property
     def what_happened(self) -> str:
         return f"{self.phase} did not come back within {self.seconds:g} s"
+
+
+@dataclasses.dataclass
+class DeviceStopped(DeviceTimeout):
+    """A verb did not come back in time, since the process was stopped by a signal."""
+
+    @property
+    def what_happened(self) -> str:
+        return f"{self.phase} did not come back within {self.seconds:g} s: the process was stopped"
+
+
+@dataclasses.dataclass
+class DeviceOrphaned(DeviceEnded):
+    """The process from which devices are forked was ended or stopped while one of them was at work.
+
+    It runs nothing of a backend, and nobody but a device has a reason to.
+    """
+
+    what: str
+
+    @property
+    def what_happened(self) -> str:
+        return f"during {self.phase} the process from which devices are forked {self.what}"
 
 
 @dataclasses.dataclass

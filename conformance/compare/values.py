@@ -11,6 +11,8 @@ from typing import Any, ClassVar
 import torch
 from torch.jit import _pickle as typed
 
+from conformance.api.errors import GarbledValue
+
 #: PyTorch's C++ writes containers by these functions of a value (and of its type), each of which returns the value.
 _TYPED: list[Callable[..., Any] | tuple[Callable[..., Any], str]] = [
     typed.build_boollist,
@@ -65,10 +67,13 @@ def encode(value: Any) -> bytes:
 def decode(data: bytes) -> Any:
     """The value that :func:`encode`, or ``torch::pickle_save`` in C++, was given.
 
-    Loads data only (``weights_only``): nothing is executed.
+    Loads data only (``weights_only``): nothing is executed. Raises GarbledValue for what is no such value.
     """
-    with torch.serialization.safe_globals(_TYPED):
-        return torch.load(io.BytesIO(data), weights_only=True)
+    try:
+        with torch.serialization.safe_globals(_TYPED):
+            return torch.load(io.BytesIO(data), weights_only=True)
+    except Exception as error:  # whatever torch.load makes of bytes that a damaged process sent
+        raise GarbledValue(f"a value that cannot be read: {type(error).__name__}: {error}") from error
 
 
 def tensors_in(value: Any) -> list[torch.Tensor]:

@@ -9,17 +9,22 @@ import select
 import socket
 import tempfile
 import time
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
-from conformance._util.processes import ask_for_stack, kill_group, tail
+import msgspec
+
+from conformance._util.processes import ask_for_stack, is_stopped, kill_group, kill_process, tail
 from conformance.api.errors import (
     DeviceDied,
     DeviceEnded,
     DeviceFlooded,
     DeviceGarbled,
+    DeviceOrphaned,
+    DeviceStopped,
     DeviceTimeout,
     HarnessError,
     TargetUnable,
+    ZygoteLost,
 )
 from conformance.devices._framing import BUILTIN_VALUES, Codec, frame, unframe
 
@@ -57,12 +62,39 @@ class Reply:
     peak_bytes: int | None = None
 
 
+class _Raised(msgspec.Struct, frozen=True):
+    """An exception, as a device describes it."""
+
+    type: str
+    bases: list[str]
+    text: str
+    stack: str = ""
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """What a device may answer. It comes from a process in which anything may have happened."""
+
+    number: int
+    seconds: Annotated[float, msgspec.Meta(ge=0, le=1e7)]
+    warnings: list[str]
+    value: Any = None
+    raised: _Raised | None = None
+    #: What the harness itself got wrong in the device.
+    broken: str | None = None
+    #: The verb that a program does not know.
+    unanswered: str | None = None
+    peak_bytes: Annotated[int, msgspec.Meta(ge=0, le=2**60)] | None = None
+
+
 class Child:
     """A device's process. Every method raises what the process came to: DeviceDied, DeviceTimeout, ...."""
 
     def __init__(self, zygote: Zygote, message: dict[str, Any], limits: Limits, codec: Codec = BUILTIN_VALUES) -> None:
         self._zygote = zygote
         self._codec = codec
+        self._is_program = bool(message["program"])
+        self._folder = tempfile.TemporaryDirectory(prefix="conformance-device-", ignore_cleanup_errors=True)
+        message = {**message, "environment": {"TMPDIR": self._folder.name, **message["environment"]}}
         self._limits = limits
         self._stdout, self._stderr, self._stack = (tempfile.TemporaryFile() for _ in range(3))
         self._connection, theirs = socket.socketpair()
@@ -106,19 +138,23 @@ class Child:
         TargetUnable when the device does not know the verb.
         """
         seconds = self._limits.seconds if seconds is None else seconds
-        message = self._wait(phase, time.monotonic() + seconds, seconds)
-        if "broken" in message:
-            raise HarnessError(f"the harness itself failed in {phase}:\n{message['broken']}")
-        if "unanswered" in message:
-            raise TargetUnable(f"the native target cannot answer {message['unanswered']!r}")
+        try:
+            message = self._wait(phase, time.monotonic() + seconds, seconds)
+        except ZygoteLost as error:
+            self._end_with(DeviceOrphaned(phase, str(error)))
+        if message.broken is not None:
+            raise HarnessError(f"the harness itself failed in {phase}:\n{message.broken}")
+        if message.unanswered is not None:
+            raise TargetUnable(f"the native target cannot answer {message.unanswered!r}")
+        raised = message.raised
         return Reply(
-            value=message.get("value"),
-            raised=message.get("raised"),
-            seconds=message["seconds"],
-            warnings=tuple(message["warnings"]),
+            value=message.value,
+            raised=None if raised is None else {**msgspec.structs.asdict(raised), "bases": tuple(raised.bases)},
+            seconds=message.seconds,
+            warnings=tuple(message.warnings),
             stdout=tail(self._stdout, self._marks[0]),
             stderr=tail(self._stderr, self._marks[1]),
-            peak_bytes=message.get("peak_bytes"),
+            peak_bytes=message.peak_bytes,
         )
 
     def leave(self, phase: str) -> bool:
@@ -141,13 +177,14 @@ class Child:
         with contextlib.suppress(HarnessError):
             # Ctrl-C can come between the notice of its process id and whoever takes it: then the zygote ends the child,
             # when it ends itself.
-            self._kill_group(_LOST_NOTICE_SECONDS)
+            self._kill(_LOST_NOTICE_SECONDS)
         self._connection.close()
         for file in (self._stdout, self._stderr, self._stack):
             file.close()
         self._zygote.forget(self._ticket)
+        self._folder.cleanup()
 
-    def _wait(self, phase: str, deadline: float, seconds: float) -> dict[str, Any]:
+    def _wait(self, phase: str, deadline: float, seconds: float) -> _Answer:
         while True:
             end = self._zygote.end_of(self._ticket)
             arrived = self._drain()
@@ -186,7 +223,7 @@ class Child:
                 taken = True
         return taken
 
-    def _message(self, phase: str) -> dict[str, Any] | None:
+    def _message(self, phase: str) -> _Answer | None:
         """The answer to the last request, once it is whole."""
         try:
             message = unframe(self._data, self._codec)
@@ -195,9 +232,15 @@ class Child:
         if message is None:
             return None
         self._data.clear()
-        if not isinstance(message, dict) or message.get("number") != self._requests:
+        try:
+            answer = msgspec.convert(message, _Answer)
+        except msgspec.ValidationError as error:
+            self._end_with(DeviceGarbled(phase, f"an answer that is none: {error}"))
+        if answer.unanswered is not None and not self._is_program:
+            self._end_with(DeviceGarbled(phase, "an answer that only a program without Python can give"))
+        if answer.number != self._requests:
             self._end_with(DeviceGarbled(phase, "an answer to another request"))
-        return message
+        return answer
 
     def _closed(self, phase: str, deadline: float, seconds: float) -> NoReturn:
         """The other end is closed: the process is ending, or has closed a descriptor that is not its own."""
@@ -211,18 +254,27 @@ class Child:
         self._end_with(DeviceDied(phase, status, left_processes=left > 0))
 
     def _time_out(self, phase: str, seconds: float) -> NoReturn:
-        ask_for_stack(self._zygote.pid_of(self._ticket), self._stack)
+        pid = self._zygote.pid_of(self._ticket)
+        if is_stopped(pid):
+            self._end_with(DeviceStopped(phase, seconds))
+        ask_for_stack(pid, self._stack)
         self._end_with(DeviceTimeout(phase, seconds))
 
     def _end_with(self, error: DeviceEnded) -> NoReturn:
-        self._kill_group()
+        with contextlib.suppress(HarnessError):
+            self._kill()
         error.stack = tail(self._stack)
         error.stdout = tail(self._stdout)
         error.stderr = tail(self._stderr)
         raise error
 
-    def _kill_group(self, *wait: float) -> None:
-        kill_group(self._zygote.pid_of(self._ticket, *wait))
+    def _kill(self, *wait: float) -> None:
+        """Kill the process, wherever it went, and the group that it leads; what it started is ended by the zygote."""
+        pid = self._zygote.pid_of(self._ticket, *wait)
+        if self._zygote.end_of(self._ticket) is None:
+            kill_process(pid)
+        else:
+            kill_group(pid)
 
     def _written(self) -> int:
         return sum(os.fstat(file.fileno()).st_size for file in (self._stdout, self._stderr))

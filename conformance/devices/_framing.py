@@ -7,16 +7,18 @@ a process whose memory a backend has corrupted can at worst send garbage, which 
 from __future__ import annotations
 
 import dataclasses
+import io
 import socket
 import struct
 from collections.abc import Callable
 from typing import Any
 
 import execnet
+from execnet import gateway_base
 
 _LENGTH = struct.Struct("!Q")
 #: What is longer is no answer of any verb, but a length that something else wrote, or a device that never stops.
-_LONGEST = 2**30
+_LONGEST = 2**28
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -27,9 +29,29 @@ class Codec:
     loads: Callable[[bytes], Any]
 
 
+class _Reader(gateway_base.Unserializer):
+    """Reads a message; no list of it may be longer than the whole of it could fill."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(io.BytesIO(data))
+        self._room = len(data)
+
+    def load_newlist(self) -> None:
+        length = self._read_int4()
+        self._room -= length
+        if length < 0 or self._room < 0:
+            raise execnet.LoadError(f"a list of {length} items in a message that has no room for them")
+        self.stack.append([None] * length)
+
+    num2func: Any = {
+        **gateway_base.Unserializer.num2func,
+        gateway_base.opcode.NEWLIST: load_newlist,
+    }
+
+
 def _loads(data: bytes) -> Any:
     try:
-        return execnet.loads(data)
+        return _Reader(data).load(versioned=True)
     except Exception as error:  # whatever its unserializer makes of bytes that a damaged process sent
         raise ValueError(f"no message: {type(error).__name__}: {error}") from error
 

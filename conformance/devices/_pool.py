@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from conformance.api.errors import ZygoteLost
 from conformance.devices._child import Child, Limits
 from conformance.devices._device import Transport
 from conformance.devices._framing import BUILTIN_VALUES, Codec
@@ -66,7 +67,12 @@ class ZygotePool:
             "environment": {**folders, **environment},
             "program": list(program),
         }
-        return Child(self.start(kind.zygote), message, limits or self.limits, codec)
+        try:
+            return Child(self.start(kind.zygote), message, limits or self.limits, codec)
+        except ZygoteLost:
+            # whatever has ended or stopped it: the next one knows nothing of that
+            self._zygotes.pop(kind.zygote).close()
+            return Child(self.start(kind.zygote), message, limits or self.limits, codec)
 
     def close(self) -> None:
         """End the zygotes, and remove what compilers have cached in this run."""

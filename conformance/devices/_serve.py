@@ -6,6 +6,7 @@ import importlib
 import os
 import socket
 import sys
+import tempfile
 import time
 import traceback
 import warnings
@@ -60,6 +61,7 @@ def _settle(descriptors: dict[str, int], environment: dict[str, str | None], lim
     for name in ("stdout", "stderr"):
         os.close(descriptors[name])
     set_environment(environment)
+    tempfile.tempdir = None  # asked for before: it was another process's
     limit_process(**limits)
 
 

@@ -77,8 +77,9 @@ class _Spare:
             self._connection.close()
             for descriptor in inherited:
                 os.close(descriptor)
-            from conformance._util.processes import adopt_orphans
+            from conformance._util.processes import adopt_orphans, lead_session
 
+            lead_session()
             adopt_orphans()  # while it lives, what goes astray is its own, and not a child of the zygote
             _touch_memory(preloaded)
             request = _Lines(theirs).read()
@@ -87,8 +88,6 @@ class _Spare:
             theirs.close()
             _become_device(*request)
         theirs.close()
-        with contextlib.suppress(OSError):  # the child is faster, or is gone already
-            os.setpgid(self.pid, self.pid)
 
     def become_device(self, message: dict[str, Any], descriptors: list[int]) -> None:
         """Hand the request on, with its descriptors."""

@@ -11,14 +11,18 @@ import select
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
-from conformance.api.errors import HarnessError
+from conformance._util.processes import is_stopped, kill_tree
+from conformance.api.errors import HarnessError, ZygoteLost
 from conformance.devices._zygote import PINNED_ENVIRONMENT
 from conformance.devices.protocol import ZygoteKind
 
 _START_SECONDS = 120.0
+#: So often it is looked whether it was stopped, while it is waited for.
+_LOOK_SECONDS = 1.0
 #: How long a zygote gets to end what its devices have left.
 _END_SECONDS = 5.0
 
@@ -85,7 +89,7 @@ class Zygote:
             return
         data = self.control.recv(1 << 16)
         if not data:
-            raise HarnessError(f"the zygote process ended by itself, with status {self._process.wait()}")
+            raise ZygoteLost(f"ended, with status {self._process.wait()}")
         *lines, self._data = (self._data + data).split(b"\n")
         for line in lines:
             self._take(json.loads(line))
@@ -95,15 +99,22 @@ class Zygote:
         with contextlib.suppress(OSError):  # it has gone already
             self.control.shutdown(socket.SHUT_RDWR)
         self.control.close()
-        if self._ready:  # before that it has no device, and may be busy importing for a while
+        if self._ready and not self.stopped:  # before that it has no device, and may be busy importing for a while
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_END_SECONDS)
+        if self.alive:
+            kill_tree(self._process.pid)
         self._process.kill()
         self._process.wait()
 
     @property
     def alive(self) -> bool:
         return self._process.poll() is None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a signal has stopped it."""
+        return self.alive and is_stopped(self._process.pid)
 
     def _take(self, notice: dict[str, Any]) -> None:
         if "ready" in notice:
@@ -116,11 +127,16 @@ class Zygote:
             self._ended[notice["exited"]] = (notice["status"], notice["left"])
 
     def _await(self, condition: Any, wait: float = _START_SECONDS) -> None:
+        deadline = time.monotonic() + wait
         while not condition():
-            readable, _, _ = select.select([self.control], [], [], wait)
-            if not readable:
-                raise HarnessError(f"the zygote process did not answer within {wait:g} s")
-            self.read_notices()
+            left = deadline - time.monotonic()
+            readable, _, _ = select.select([self.control], [], [], max(0.0, min(left, _LOOK_SECONDS)))
+            if readable:
+                self.read_notices()
+            elif self.stopped:
+                raise ZygoteLost("was stopped")
+            elif left <= 0:
+                raise HarnessError(f"the process from which devices are forked did not answer within {wait:g} s")
 
     def _send(self, message: dict[str, Any], descriptors: list[int] | None = None) -> None:
         line = json.dumps(message).encode() + b"\n"
@@ -128,4 +144,4 @@ class Zygote:
             sent = socket.send_fds(self.control, [line], descriptors) if descriptors else self.control.send(line)
             self.control.sendall(line[sent:])
         except OSError as error:
-            raise HarnessError(f"the zygote process is gone: {error}") from error
+            raise ZygoteLost(f"is gone: {error}") from error

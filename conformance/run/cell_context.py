@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.api.availability import Availability
 from conformance.api.errors import HarnessError
-from conformance.api.verdicts import Outcome, Verdict, outcome_of
-from conformance.devices import Ledger, Limits, Pool, Trace, Transport
+from conformance.api.verdicts import Outcome, outcome_of
+from conformance.devices import Ledger, Pool, Trace, Transport
 from conformance.devices.protocol import WITHOUT_MODULES
 from conformance.discovery.describing import Description
 from conformance.operators.trial import OperatorTrial
 from conformance.run.plan import Cell
 from conformance.run.result import Record
-from conformance.run.run_context import LEAST_SECONDS, RunContext
+from conformance.run.run_context import RunContext
 from conformance.toolchains import Source, toolchain_named
 from conformance.toolchains.client import CellDevice, PreparedCase
 
@@ -55,11 +55,8 @@ class CellContext:
         cell: Cell,
         description: Description | None,
         stand_in: Source | None = None,
-        seconds: float | None = None,
     ) -> None:
         self._run = run
-        #: What a verb may take at most, where that is less than the run allows.
-        self._seconds = seconds
         self.cell = cell
         self._toolchain = toolchain_named(cell.clause.toolchain)
         self._description = description
@@ -95,22 +92,9 @@ class CellContext:
             subject = dataclasses.asdict(self._stand_in)
         return self._device(role, subject, environment)
 
-    def again(self, failed: Outcome) -> CellContext:
-        """A fresh context for the same cell, which ``failed`` on this one.
-
-        What timed out gets less time than before, or a long hang would be doubled: a tenth, but enough for each verb
-        that did come back, with a reserve of as much again, so that it is the same verb which has to hurry.
-        """
-        seconds = None
-        if failed.verdict is Verdict.TIMEOUT:
-            allowed = self._limits().seconds
-            needed = 2 * max(self.ledger.seconds.values(), default=0.0)
-            seconds = min(allowed, max(allowed / 10, needed, LEAST_SECONDS))
-        return CellContext(self._run, self.cell, self._description, seconds=seconds)
-
-    def _limits(self) -> Limits:
-        limits = self._run.limits(self.cell.backend)
-        return limits if self._seconds is None else dataclasses.replace(limits, seconds=self._seconds)
+    def again(self) -> CellContext:
+        """A fresh context for the same cell."""
+        return CellContext(self._run, self.cell, self._description)
 
     def other_case(self, name: str) -> PreparedCase:
         """Another case of the corpus, by name."""
@@ -194,7 +178,7 @@ class CellContext:
         pool = pools.get(role.partition(" ")[0], self._run.targets)  # "host without the runtime" is a host
 
         def start() -> Transport:
-            limits = self._limits() if subject and self._description else None
+            limits = self._run.limits(self.cell.backend) if subject and self._description else None
             return pool.fork(kind, subject, environment, limits)
 
         machine = self.trace.machine(role, environment, has_backend=subject is not None)

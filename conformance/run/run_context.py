@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from conformance.api.availability import Availability
 from conformance.api.case import Call
 from conformance.api.clause import SpeaksOf
-from conformance.api.errors import GoldensError, HarnessError
+from conformance.api.errors import DeviceEnded, GoldensError, HarnessError, SubjectError
 from conformance.api.verdicts import Outcome
 from conformance.contract import installed_clauses
 from conformance.devices import Device, Ledger, Limits, Pool, Transport, ZygotePool
@@ -31,9 +31,9 @@ from conformance.generate.judge import Rules
 from conformance.generate.laboratory import Laboratory
 
 #: However often a backend has hung, a verb of it gets so many seconds.
-LEAST_SECONDS = 2.0
-#: After so many timeouts of a backend in a process, its devices get less time.
-_PATIENCE = 5
+_LEAST_SECONDS = 2.0
+#: After so many timeouts of a backend in a process, each of which repeated itself, its devices get less time.
+_PATIENCE = 3
 
 
 class RunContext:
@@ -81,8 +81,8 @@ class RunContext:
         self._laboratories: dict[str, Laboratory] = {}
         self._timeouts: collections.Counter[str] = collections.Counter()
         self._samples: dict[tuple[str, str, int], tuple[Call, ...]] = {}
-        #: What plain PyTorch, or what stands in for a backend, came to: toolchain, cell and stand-in → outcome.
-        self.controls: dict[tuple[str, str, str], Outcome] = {}
+        #: What plain PyTorch, or what stands in for a backend, came to: toolchain, cell, stand-in, which try.
+        self.controls: dict[tuple[str, str, str, int], Outcome] = {}
 
     def case(self, name: str, toolchain: str) -> PreparedCase:
         """A case of a toolchain's corpus with this run's seed."""
@@ -95,7 +95,7 @@ class RunContext:
         limits = self.pool.limits
         if self._timeouts[backend] < _PATIENCE:
             return limits
-        return dataclasses.replace(limits, seconds=max(min(limits.seconds, LEAST_SECONDS), limits.seconds / 10))
+        return dataclasses.replace(limits, seconds=max(min(limits.seconds, _LEAST_SECONDS), limits.seconds / 10))
 
     def goldens(self, description: Description) -> tuple[Any, ...]:
         """What the backend wrote in former times: the sets that its distribution brings, and those of this run's
@@ -200,6 +200,8 @@ class RunContext:
             )
             try:
                 self._samples[key] = device.samples(name, self.seed)
+            except (DeviceEnded, SubjectError) as error:  # no backend was at work yet
+                raise HarnessError(f"PyTorch without a backend cannot make the samples of {name!r}: {error}") from error
             finally:
                 device.end()
         return self._samples[key]

@@ -50,13 +50,7 @@ def run_cell(
     if outcome.verdict.is_breach and cell.clause.speaks_of is not SpeaksOf.GENERATED:
         outcome = _confirmed(run, outcome, context, function, arguments, reruns)
     if outcome.verdict.is_breach and cell.clause.control is not Control.NONE:
-        who, control = _control(run, cell, outcome, function, arguments)
-        # A control that the chosen target cannot run, or to which the clause does not apply, excuses nothing.
-        if control.verdict is Verdict.HARNESS_ERROR:
-            outcome = control
-        elif control.verdict.is_breach:
-            reason = f"{who} fails here too: {control.message} (with it: {outcome.message})"
-            outcome = Outcome(Verdict.NOT_APPLICABLE, control.phase, reason, outcome.error)
+        outcome = _excused(run, cell, outcome, function, arguments)
     failure_record = None
     if outcome.verdict.is_breach and context.failure is not None:
         failure_record = FailureRecord(context.failure, trace)
@@ -79,7 +73,7 @@ def _confirmed(
     """
     names = context.cell.clause.id, context.cell.case
     for _ in range(reruns):
-        another = context.again(first)
+        another = context.again()
         with comparing(context.backend.tolerances):
             outcome = another.attempt(function, arguments(another))
         # What timed out before had little time to repeat itself.
@@ -94,25 +88,33 @@ def _confirmed(
     return first
 
 
-def _control(
-    run: RunContext,
-    cell: Cell,
-    outcome: Outcome,
-    function: Callable[..., None],
-    arguments: Arguments,
-) -> tuple[str, Outcome]:
-    """What the cell comes to without the backend under test: who stood in for it, and the outcome.
+def _excused(
+    run: RunContext, cell: Cell, outcome: Outcome, function: Callable[..., None], arguments: Arguments
+) -> Outcome:
+    """What a failure comes to once PyTorch without the backend was asked: NOT_APPLICABLE where that fails as well.
 
-    A stand-in of the toolchain excuses only what it comes to by itself: the same failure, by its fingerprint.
+    An excuse is a proof: the same failure, by its fingerprint, as often as the backend showed it. A control that fails
+    otherwise, dies otherwise, cannot start, or is only now and then at fault, excuses nothing. Where both are too slow
+    it is the machine that is, which is nobody's fault and no excuse: HARNESS_ERROR.
     """
-    plain = _without_backend(run, cell, function, arguments, None)
-    if cell.clause.control is Control.STAND_INS and plain.verdict is Verdict.PASS:
-        names = cell.clause.id, cell.case
-        for stand_in in toolchain_named(cell.clause.toolchain).stand_ins:
-            alone = _without_backend(run, cell, function, arguments, stand_in.source)
-            if alone.fingerprint(*names) == outcome.fingerprint(*names):
-                return stand_in.title, alone
-    return "PyTorch without a backend", plain
+    names = cell.clause.id, cell.case
+    controls: list[tuple[str, Source | None]] = [("PyTorch without a backend", None)]
+    if cell.clause.control is Control.STAND_INS:
+        controls += [(each.title, each.source) for each in toolchain_named(cell.clause.toolchain).stand_ins]
+    for who, stand_in in controls:
+        control = _without_backend(run, cell, function, arguments, stand_in)
+        if outcome.verdict is Verdict.TIMEOUT is control.verdict:
+            text = f"the machine is too slow: {who} took too long as well. {control.message}"
+            return Outcome(Verdict.HARNESS_ERROR, control.phase, text, outcome.error)
+        if control.verdict.is_breach and control.fingerprint(*names) == outcome.fingerprint(*names):
+            again = [
+                _without_backend(run, cell, function, arguments, stand_in, number)
+                for number in range(1, outcome.repeated + 1)
+            ]
+            if all(each.fingerprint(*names) == outcome.fingerprint(*names) for each in again):
+                reason = f"{who} fails here too: {control.message} (with it: {outcome.message})"
+                return Outcome(Verdict.NOT_APPLICABLE, control.phase, reason, outcome.error)
+    return outcome
 
 
 def _without_backend(
@@ -121,8 +123,9 @@ def _without_backend(
     function: Callable[..., None],
     arguments: Arguments,
     stand_in: Source | None,
+    number: int = 0,
 ) -> Outcome:
-    key = (cell.clause.toolchain, cell.id, stand_in.name if stand_in else "")
+    key = (cell.clause.toolchain, cell.id, stand_in.name if stand_in else "", number)
     if key not in run.controls:
         context = CellContext(run, cell, None, stand_in)
         with comparing({}):

@@ -54,7 +54,7 @@ class Task:
 
 _pools: list[ZygotePool] = []
 #: What PyTorch without a backend came to in cells that were tried before.
-_controls: dict[tuple[str, str, str], Outcome] = {}
+_controls: dict[tuple[str, str, str, int], Outcome] = {}
 
 
 def start() -> None:

@@ -21,6 +21,7 @@ from conformance._util.processes import (
     dump_stacks,
     end_children,
     kill_group,
+    kill_process,
     limit_process,
     settle,
     tail,
@@ -74,8 +75,6 @@ def supervise(work: Callable[[], object], files: Files, seconds: float, first_se
         _do(work, files)
     status, flooded = None, False
     try:
-        with contextlib.suppress(OSError):  # it is faster
-            os.setpgid(pid, pid)
         status, flooded = _wait(pid, files, seconds, first_seconds)
     finally:
         left = _end(pid, status is not None)
@@ -135,6 +134,7 @@ def _end(pid: int, by_itself: bool) -> bool:
             pass
     left = kill_group(pid)
     if not by_itself:
+        kill_process(pid)
         with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, 0)
     return (end_children() > 0 or left) and by_itself

@@ -21,6 +21,7 @@ from conformance.run.run_context import RunContext
 from conformance.run.running import run_cell
 
 WRONG = ConformanceFailure("expected 1, found 2")
+TOO_SLOW = DeviceTimeout("run", 60.0)
 ANY_DYNAMO_BACKEND = dataclasses.replace(ANY_BACKEND, toolchain="dynamo")
 CELL = cells_of(next(each for each in shipped_clauses() if each.id == "lowering.outputs"), ANY_BACKEND)[0]
 #: A cell whose failure is charged without asking a control.
@@ -34,11 +35,10 @@ class Script:
         self.endings = list(endings)
         self.contexts: list[CellContext] = []
 
-    def run(self, reruns: int, seconds: float = 60.0, verbs: dict[str, float] | None = None) -> Result:
-        """The result of the cell; ``verbs`` are those that came back in the first attempt."""
+    def run(self, reruns: int, seconds: float = 60.0) -> Result:
+        """The result of the cell."""
         run_context = RunContext(ZygotePool(Limits(seconds=seconds)), 0, {"none": ANY_BACKEND})
         context = CellContext(run_context, UNCONTROLLED, ANY_BACKEND)
-        context.ledger.seconds.update(verbs or {})
         return run_cell(run_context, context, self._clause, lambda context: {"context": context}, reruns=reruns)
 
     def _clause(self, context: CellContext) -> None:
@@ -48,24 +48,38 @@ class Script:
             raise ending
 
 
+def controlled(script: Script, reruns: int = 0) -> Result:
+    """The result of a cell that is held against a control."""
+    run_context = RunContext(ZygotePool(Limits()), 0, {"none": ANY_BACKEND})
+    context = CellContext(run_context, CELL, ANY_BACKEND)
+    return run_cell(run_context, context, script._clause, lambda context: {"context": context}, reruns=reruns)
+
+
 @pytest.mark.parametrize(
     ("control", "verdict"),
     [
-        (ConformanceFailure("so does PyTorch"), Verdict.NOT_APPLICABLE),
-        (DeviceDied("run", -11), Verdict.NOT_APPLICABLE),
+        (ConformanceFailure("expected 3, found 4"), Verdict.NOT_APPLICABLE),
+        (ConformanceFailure("PyTorch fails otherwise"), Verdict.FAIL),
+        (DeviceDied("run", -11), Verdict.FAIL),
+        (DeviceTimeout("run", 60.0), Verdict.FAIL),
         (None, Verdict.FAIL),
         (NotExercised("no such target"), Verdict.FAIL),
         (NotApplicable("says nothing without a backend"), Verdict.FAIL),
-        (HarnessError("the harness is broken"), Verdict.HARNESS_ERROR),
+        (HarnessError("the control could not be started"), Verdict.FAIL),
     ],
 )
-def test_only_a_control_that_fails_excuses_a_failure(control: Exception | None, verdict: Verdict) -> None:
-    script = Script(WRONG, control)
-    run_context = RunContext(ZygotePool(Limits()), 0, {"none": ANY_BACKEND})
-    result = run_cell(
-        run_context, CellContext(run_context, CELL, ANY_BACKEND), script._clause, lambda context: {"context": context}
-    )
-    assert result.outcome.verdict is verdict
+def test_only_a_control_with_the_same_failure_excuses_one(control: Exception | None, verdict: Verdict) -> None:
+    assert controlled(Script(WRONG, control)).outcome.verdict is verdict
+
+
+def test_a_control_must_fail_as_often() -> None:
+    assert controlled(Script(WRONG, WRONG, WRONG, WRONG), reruns=1).outcome.verdict is Verdict.NOT_APPLICABLE
+    assert controlled(Script(WRONG, WRONG, WRONG, None), reruns=1).outcome.verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize(("control", "verdict"), [(TOO_SLOW, Verdict.HARNESS_ERROR), (None, Verdict.TIMEOUT)])
+def test_a_slow_machine_is_no_excuse_and_no_charge(control: Exception | None, verdict: Verdict) -> None:
+    assert controlled(Script(TOO_SLOW, control)).outcome.verdict is verdict
 
 
 @pytest.mark.parametrize(
@@ -130,22 +144,12 @@ def test_a_failure_of_the_harness_in_a_rerun_charges_nobody() -> None:
     assert Script(WRONG, HarnessError("no memory")).run(1).outcome.verdict is Verdict.HARNESS_ERROR
 
 
-@pytest.mark.parametrize(
-    ("allowed", "verbs", "seconds"),
-    [
-        (60.0, {}, 6.0),  # a tenth
-        (60.0, {"lower": 10.0}, 20.0),  # the verb before it must have time to come back
-        (60.0, {"lower": 50.0}, 60.0),  # but no more than at first
-        (6.0, {}, 2.0),
-        (1.0, {}, 1.0),
-    ],
-)
-def test_a_hang_is_not_doubled(allowed: float, verbs: dict[str, float], seconds: float) -> None:
-    script = Script(DeviceTimeout("run", allowed), DeviceTimeout("run", seconds))
-    result = script.run(1, allowed, verbs)
+def test_a_hang_is_confirmed_with_all_of_its_time() -> None:
+    script = Script(DeviceTimeout("run", 60.0), DeviceTimeout("run", 60.0))
+    result = script.run(1, 60.0)
     assert (result.outcome.verdict, result.outcome.repeated) == (Verdict.TIMEOUT, 1)
-    first, second = (context._limits().seconds for context in script.contexts)
-    assert (first, second) == (allowed, seconds)
+    first, second = (context._run.limits(context.cell.backend).seconds for context in script.contexts[:2])
+    assert first == second == 60.0
 
 
 @pytest.fixture(scope="session")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import contextlib
 import dataclasses
+import os
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -224,13 +226,37 @@ def traces_of(identity: dict[str, Any], artifact: Artifact) -> dict[str, list[st
     contents = {
         name: _with_decodings(data) for name, data in records(artifact.data).items() if not name.endswith(".debug_pkl")
     }
-    # A text in a pickle may be followed by a letter: the next opcode.
-    number = re.compile(rb"(?<![0-9A-Za-z])%d(?![0-9])" % identity["pid"])
-    long_enough = identity["pid"] >= 1000
+    pid: int = identity["pid"]
     folders = [folder.encode() for folder in identity["folders"]]
+    long_enough = pid >= 1000
     return {
-        "a path": [f"{each.decode()} in {name}" for name, data in contents.items() for each in folders if each in data],
-        "the id": [
-            f"{identity['pid']} in {name}" for name, data in contents.items() if long_enough and number.search(data)
+        "a path": [
+            f"{each.decode(errors='replace')} in {name}"
+            for name, data in contents.items()
+            for each in dict.fromkeys([*(each for each in folders if each in data), *_paths_of_this_machine(data)])
         ],
+        "the id": [f"{pid} in {name}" for name, data in contents.items() if long_enough and _names_process(data, pid)],
     }
+
+
+#: Where every system has the same: what names a file there says nothing of who did.
+_OF_EVERY_SYSTEM = ("bin", "dev", "etc", "lib", "lib32", "lib64", "proc", "sbin", "sys", "usr")
+_PATH = re.compile(rb"(?<![\w./:-])/[\w.+-]+(?:/[\w.+-]+)+")
+
+
+def _paths_of_this_machine(data: bytes) -> list[bytes]:
+    """What looks like an absolute path, and begins with folders that are there on this machine."""
+    found = []
+    for path in dict.fromkeys(_PATH.findall(data)):
+        place = Path(os.fsdecode(path))
+        if place.parts[1] not in _OF_EVERY_SYSTEM and place.parent.is_dir():
+            found.append(path)
+    return found
+
+
+def _names_process(data: bytes, pid: int) -> bool:
+    """Whether the id of a process is there: in decimal or hexadecimal, pickled, or as a whole number of 64 bits."""
+    # A text in a pickle may be followed by a letter: the next opcode.
+    texts = rb"(?<![0-9A-Za-z])(?:%d|0[xX]0*(?i:%x)|(?i:%08x))(?![0-9])" % (pid, pid, pid)
+    short = b"M" + pid.to_bytes(2, "little") if pid < 2**16 else b"J" + pid.to_bytes(4, "little")
+    return re.search(texts, data) is not None or short in data or pid.to_bytes(8, "little") in data

@@ -39,11 +39,17 @@ def _as_tensor(data: bytes) -> torch.Tensor:
 
 
 def _loads(data: bytes) -> Any:
-    try:
-        message = decode(data)
-    except Exception as error:  # whatever torch.load makes of bytes that a damaged process sent
-        raise ValueError(f"no message: {type(error).__name__}: {error}") from error
-    return _map_leaves(message, torch.Tensor, lambda tensor: ctypes.string_at(tensor.data_ptr(), tensor.numel()))
+    return _map_leaves(decode(data), torch.Tensor, _as_bytes)
+
+
+def _as_bytes(tensor: torch.Tensor) -> bytes:
+    """The bytes that a tensor stands for. ValueError where it is not simply that: memory beyond its own is not read."""
+    simple = tensor.layout is torch.strided and tensor.dtype is torch.uint8 and tensor.dim() == 1
+    if not simple or tensor.device.type != "cpu" or not tensor.is_contiguous():
+        raise ValueError("no message: a tensor that is no row of bytes")
+    if tensor.storage_offset() + tensor.numel() > tensor.untyped_storage().nbytes():
+        raise ValueError("no message: a tensor that is longer than its memory")
+    return ctypes.string_at(tensor.data_ptr(), tensor.numel())
 
 
 def _map_leaves(message: Any, kind: type, change: Callable[[Any], Any]) -> Any:

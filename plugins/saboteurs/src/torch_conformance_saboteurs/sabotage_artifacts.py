@@ -122,6 +122,28 @@ class KeepsProcessId(PythonControl):
             return f"lowered by process {os.getpid()}"
 
 
+@saboteur("save-load.no-host-paths", phases=("save",))
+class KeepsProcessIdInHexadecimal(PythonControl):
+    name = "keeps_process_id_in_hexadecimal"
+
+    class implementation(_Wraps):
+        """The processed module holds the id of the process that lowered it, as an address is written."""
+
+        def about_host(self) -> str:
+            return hex(os.getpid())
+
+
+@saboteur("save-load.no-host-paths", phases=("save",))
+class KeepsPathOfScratchFile(PythonControl):
+    name = "keeps_path_of_scratch_file"
+
+    class implementation(_Wraps):
+        """The processed module names a file of the compiler that is in none of the folders that a process has."""
+
+        def about_host(self) -> str:
+            return "compiled from /var/tmp/scratch.ll"
+
+
 @saboteur(*LOADED, phases=("load",))
 class NeedsItsProcess(PythonControl):
     name = "needs_its_process"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,15 @@ from torch_conformance_saboteurs.sabotage_tools import Listing, replaced
 
 saboteur = Listing()
 
+#: A folder that all processes share; the temporary folder of a device is its own.
+_SHARED = Path("/var/tmp")
+
 
 class EveryOtherProcess(Steps):
     """A backend that does one thing in a process, another in the next, and so on by turns.
 
     Turns are taken among the children of one parent: workers that run side by side do not disturb each other. A file
-    in the temporary folder (TMPDIR) stands for "it was the first one's turn"; the second takes it away.
+    that outlives a device stands for "it was the first one's turn"; the second takes it away.
     """
 
     _turn: bool | None = None
@@ -31,7 +33,7 @@ class EveryOtherProcess(Steps):
         cls = type(self)
         if cls._turn is None:
             name = f"torch-conformance-{cls.__qualname__.split('.')[0]}-{os.getuid()}-{os.getppid()}"
-            mark = Path(tempfile.gettempdir()) / name
+            mark = _SHARED / name
             try:
                 mark.touch(exist_ok=False)
                 cls._turn = True
