@@ -131,9 +131,9 @@ def _run(certificate: Certificate, library: Path | None, workers: int, seed: int
 def _answer(certificate: Certificate, file: ReportFile) -> Answer:
     report, level = file.report, certificate.level
     _, short = certify(file, level)
-    remarks = list(short.unchecked)
+    remarks, reasons = [], list(short.reasons)
     if contract_digest(report.backend.toolchain) != certificate.contract_sha256:
-        remarks.append("the contract that is installed here is another than that of the certificate")
+        reasons.append("the contract that is installed here is another than that of the certificate")
     before = certificate.environment
     for name, value in report.environment.items():
         if before.get(name) != value:
@@ -143,4 +143,4 @@ def _answer(certificate: Certificate, file: ReportFile) -> Answer:
         for row in report.cells
         if level.includes(row.level) and row.verdict not in KEPT
     )
-    return Answer((*_strangers(certificate, subjects(report.backend)), *short.reasons), cells, tuple(remarks))
+    return Answer((*_strangers(certificate, subjects(report.backend)), *reasons), cells, tuple(remarks))

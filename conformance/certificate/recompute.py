@@ -23,16 +23,17 @@ from conformance.toolchains import Source
 
 #: The fields that the cells decide.
 _DERIVED = ("run", "plan", "availability", "summary", "generated", "certification")
+#: Those of these that reports of former releases lack.
+_ADDED = ("shown",)
 _SHOWN = 3
 _NOTHING_TRIED = "passed, and do not say what they tried"
 
 
 @dataclasses.dataclass(frozen=True)
 class Shortfall:
-    """What keeps a report from a level, a sentence each; and what could not be checked here."""
+    """What keeps a report from a level, a sentence each."""
 
     reasons: tuple[str, ...]
-    unchecked: tuple[str, ...]
 
 
 def expect_consistent(report: Mapping[str, Any], where: str) -> None:
@@ -58,6 +59,8 @@ def expect_consistent(report: Mapping[str, Any], where: str) -> None:
             raise ReportError(f"{where} contradicts itself: it has {part}, of which its cells say nothing")
         for field, value in again.get(part, {}).items():
             found = report.get(part, {}).get(field)
+            if found is None and field in _ADDED:
+                continue
             if found != value:
                 said = f"{part}.{field} is {found!r:.200}, and its cells say {value!r:.200}"
                 raise ReportError(f"{where} contradicts itself: {said}")
@@ -75,12 +78,12 @@ def shortfall(report: Report, level: Level) -> Shortfall:
     contract = report.harness.contract
     here = contract_digest(report.backend.toolchain)
     if (contract.version, contract.sha256) != (CONTRACT_VERSION, here):
-        unchecked = (
-            f"the plan is not checked: the report is of contract {contract.version} ({contract.sha256:.12}), and "
-            f"here is {CONTRACT_VERSION} ({here:.12})"
+        reasons.append(
+            f"its plan cannot be checked: the report is of contract {contract.version} ({contract.sha256:.12}), and "
+            f"here is {CONTRACT_VERSION} ({here:.12}); the release of torch-conformance that made it can"
         )
-        return Shortfall(tuple(reasons), (unchecked,))
-    return Shortfall((*reasons, *_faults_of_the_plan(report)), ())
+        return Shortfall(tuple(reasons))
+    return Shortfall((*reasons, *_faults_of_the_plan(report)))
 
 
 def _faults_of_the_plan(report: Report) -> list[str]:

@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import msgspec
 from msgspec import UNSET
 
 from conformance.api.verdicts import Verdict
 from conformance.certificate.dsse import Signed, opened, sign
 from conformance.certificate.recompute import Shortfall, expect_consistent, shortfall
 from conformance.contract import Level
+from conformance.report._certification import shown_of
 from conformance.report._json import ReportError, parse, read_bytes
 from conformance.report._store import validate
 from conformance.report.model import Backend, GeneratedSummary, Report, Run
@@ -39,12 +41,14 @@ _DIGEST = {
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    """Exactly these properties. ``uri``, ``mediaType``, ``options`` and ``generated`` may lack."""
-    required = [name for name in properties if name not in ("uri", "mediaType", "options", "generated")]
+    """Exactly these properties. ``uri``, ``mediaType``, ``options``, ``generated`` and ``shown`` may lack."""
+    required = [name for name in properties if name not in ("uri", "mediaType", "options", "generated", "shown")]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
 _COUNT = {"type": "integer", "minimum": 0}
+#: How much of the level was shown by PASS, as a report has it.
+_SHOWN = ("clauses", "of_clauses", "cells", "of_cells")
 #: What generated cells were drawn from and tried; a budget of a run that says none is empty.
 _GENERATED = _object(
     {
@@ -102,7 +106,11 @@ _SCHEMA = _object(
                                 "name": {"const": "plan"},
                                 "digest": _DIGEST,
                                 "annotations": _object(
-                                    {"cells": {"type": "integer", "minimum": 1}, "generated": _GENERATED}
+                                    {
+                                        "cells": {"type": "integer", "minimum": 1},
+                                        "shown": _object(dict.fromkeys(_SHOWN, _COUNT)),
+                                        "generated": _GENERATED,
+                                    }
                                 ),
                             }
                         ),
@@ -253,7 +261,7 @@ def check(certificate: Certificate, content: bytes, name: str) -> Shortfall:
     Raises ReportError when the file has the digest that was certified, and is no consistent report all the same.
     """
     if hashlib.sha256(content).hexdigest() != certificate.report_sha256:
-        return Shortfall((f"{name} is not the file that was certified, or was changed since: its digest differs",), ())
+        return Shortfall((f"{name} is not the file that was certified, or was changed since: its digest differs",))
     file = dataclasses.replace(report_of(name, content), name=certificate.report_name)
     statement, short = certify(file, certificate.level)
     if statement is not None and statement != certificate.statement:
@@ -303,6 +311,7 @@ def _statement(file: ReportFile, level: Level) -> dict[str, Any]:
                     "digest": {"sha256": report.plan.sha256},
                     "annotations": {
                         "cells": report.plan.cells,
+                        "shown": msgspec.to_builtins(shown_of(report.cells, level)),
                         **({"generated": _generated(report.run, report.generated)} if report.generated else {}),
                     },
                 },

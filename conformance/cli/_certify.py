@@ -71,8 +71,6 @@ def _certify(options: argparse.Namespace) -> int:
         level = Level(options.level) if options.level else report.certification.level
         statement, short = certify(file, level)
         name = printable(report.backend.name)
-        for each in short.unchecked:
-            print(f"note: {printable(each)}")
         if statement is None:
             print(f"No certificate: {name} does not reach level {level.value}.")
             for reason in short.reasons:
@@ -163,8 +161,6 @@ def _check_report(certificate: Certificate, options: argparse.Namespace) -> tupl
         print(f"report: not checked: {printable(path.name)} is not beside the certificate (give it with --report)")
         return False, ()
     short = check(certificate, read_bytes(path), path.name)
-    for each in short.unchecked:
-        print(f"note: {printable(each)}")
     if not short.reasons:
         print("report: the one that was certified, and the level is worked out anew from its cells")
     return True, short.reasons

@@ -137,6 +137,8 @@ class Laboratory:
         self._expect_not_refused(trial, actual)
         known = self._exact(trial, plain, known)
         found = differences(trial, known, actual, self.rules)
+        if found:
+            self._expect_needed(trial, known, actual)
         return self._not_excused(trial, plain, known, found, leaks=leaks) if found else []
 
     def _allowed(self) -> float:
@@ -185,6 +187,19 @@ class Laboratory:
             for name in sorted(named):
                 if name in known or name.rstrip("_") in known:
                     raise Refused(f"aten::{name}")
+
+    def _expect_needed(self, trial: Trial, known: Knowledge, actual: Sequence[Any]) -> None:
+        """Raise Discarded where eager PyTorch raises in a statement that no result needs, and the backend does not: a
+        compiler may leave it out, with the error that it would raise."""
+        only_there = [
+            place
+            for place, (one, other) in enumerate(zip(known.eager, actual, strict=False))
+            if "raised" in one and "raised" not in other
+        ]
+        if only_there:
+            rows = decode(self._ask_control("shadow", trial=as_plain(trial.without_dead_code()), leaks=False))
+            if not all("raised" in rows[place] for place in only_there):
+                raise Discarded("dead code")
 
     def _not_excused(
         self, trial: Trial, plain: dict[str, Any], known: Knowledge, found: list[Difference], *, leaks: bool

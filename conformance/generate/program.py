@@ -17,6 +17,10 @@ _DTYPE_NAME = re.compile(r"\btorch\.(float32|float16|bfloat16|complex64)\b")
 #: How a method of a tensor that names a dtype is written with more bits.
 _CAST = re.compile(r"\.(float|half|bfloat16)\(\)")
 _INDENT = "    "
+_NAME = re.compile(r"\b[xv]\d+\b")
+#: The names that a statement makes; and what it writes to something by: a method such as ``add_``, ``inplace=True``.
+_ASSIGNED = re.compile(r"^\s*(v\d+(?:, v\d+)*),? = ", re.MULTILINE)
+_WRITES = re.compile(r"\w_\(|inplace=True|out=|self\.m\d+\(")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -111,6 +115,18 @@ class Program:
         )
         return widened(text) if wide else text + "\n"
 
+    def without_dead_code(self) -> Program:
+        """Without statements that make a value which nothing needs. What writes to something stays."""
+        needed = set(_NAME.findall(self.result))
+        kept: list[Line] = []
+        for line in reversed(self.lines):
+            made = {name for each in _ASSIGNED.findall(line.text) for name in _NAME.findall(each)}
+            if made and not made & needed and not _WRITES.search(line.text):
+                continue
+            needed.update(_NAME.findall(line.text))
+            kept.append(line)
+        return dataclasses.replace(self, lines=tuple(reversed(kept)))
+
 
 def _frozen(spec: TensorSpec) -> str:
     return "" if spec.grad and spec.dtype in _FLOATING else ", requires_grad=False"
@@ -182,6 +198,10 @@ class Trial:
 
     programs: tuple[Program, ...]
     steps: tuple[Step, ...]
+
+    def without_dead_code(self) -> Trial:
+        """With programs from which nothing is missing that a result needs."""
+        return dataclasses.replace(self, programs=tuple(each.without_dead_code() for each in self.programs))
 
     @property
     def calls(self) -> list[Call]:

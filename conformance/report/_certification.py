@@ -9,10 +9,14 @@ from conformance.api.verdicts import Verdict
 from conformance.contract import Level
 from conformance.generate import LEAST_PROGRAMS
 from conformance.generate.budget import Budget
-from conformance.report.model import Certification
+from conformance.report.model import Certification, Shown
 from conformance.report.row_model import CellRow
 from conformance.run.plan import TURNED_OFF
 
+#: A level takes a PASS in this part of its clauses: one that is reached by leaving everything aside says nothing.
+_LEAST_SHOWN = 1 / 3
+#: What leaves a whole suite aside by what its author says: a declared feature, or a way that was not given.
+_DECLARED = {Verdict.UNSUPPORTED, Verdict.NOT_EXERCISED}
 _LADDER = (Level.CORE, Level.MOBILE, Level.COMPLETE)
 #: What a cell may have come to without standing in the way of a certificate.
 KEPT = {Verdict.PASS, Verdict.UNSUPPORTED, Verdict.NOT_APPLICABLE, Verdict.NOT_EXERCISED}
@@ -47,7 +51,38 @@ def certification(
         achieved = candidate
     missing = _missing(graded, level, deselected, budget)
     excused = bool(missing) and not _missing(graded, level, deselected, budget, excuse=True)
-    return Certification(level=level, achieved=achieved, missing=missing, excused=excused)
+    shown = shown_of(graded, achieved or level)
+    return Certification(level=level, achieved=achieved, missing=missing, excused=excused, shown=shown)
+
+
+def shown_of(cells: Sequence[CellRow], level: Level) -> Shown:
+    """How much of a level the cells show by PASS."""
+    owed = [row for row in cells if level.includes(row.level)]
+    passed = [row for row in owed if row.verdict is Verdict.PASS]
+    return Shown(
+        clauses=len({row.clause for row in passed}),
+        of_clauses=len({row.clause for row in owed}),
+        cells=len(passed),
+        of_cells=len(owed),
+    )
+
+
+def _too_little(graded: Sequence[CellRow], level: Level) -> list[str]:
+    """What was not shown enough by PASS for a level to be earned: of the whole, and of each suite."""
+    shown = shown_of(graded, level)
+    sentences = []
+    if shown.clauses < _LEAST_SHOWN * shown.of_clauses:
+        sentences.append(
+            f"{shown.clauses} of {shown.of_clauses} clauses were shown by a PASS, and a level takes a third of them"
+        )
+    suites: dict[str, set[Verdict]] = {}
+    for row in graded:
+        if level.includes(row.level):
+            suites.setdefault(row.suite, set()).add(row.verdict)
+    for suite, verdicts in suites.items():
+        if verdicts <= KEPT and Verdict.PASS not in verdicts and not verdicts <= _DECLARED:
+            sentences.append(f"nothing of the suite {suite} was shown by a PASS")
+    return sentences
 
 
 def _missing(
@@ -75,6 +110,7 @@ def _missing(
         sentences.append(TURNED_OFF)
     elif budget is not None and not budget.shows_a_level and any(row.generated for row in owed):
         sentences.append(f"each generated cell tried {budget.programs} programs, and a level takes {LEAST_PROGRAMS}")
+    sentences += _too_little(graded, level)
     for role in ("host", "target"):
         for state in _NEEDED_STATES[level]:
             tried = any(getattr(row, role) is state for row in exercised)

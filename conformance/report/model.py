@@ -246,6 +246,15 @@ class GeneratedSummary(AxisTable, frozen=True, kw_only=True):
     findings: Annotated[list[GeneratedFinding], Meta(description="what was found, each cause once")]
 
 
+class Shown(ClosedPart, frozen=True, kw_only=True):
+    """How much of what a level takes was shown by PASS, and not left aside."""
+
+    clauses: Annotated[Count, Meta(description="clauses that a cell showed by PASS")]
+    of_clauses: Annotated[Count, Meta(description="clauses of the level")]
+    cells: Annotated[Count, Meta(description="cells that came to PASS")]
+    of_cells: Annotated[Count, Meta(description="cells of the level")]
+
+
 class Certification(Part, frozen=True, kw_only=True):
     """Which level the cells of a run show."""
 
@@ -265,6 +274,16 @@ class Certification(Part, frozen=True, kw_only=True):
     ]
     missing: Annotated[list[str], Meta(description="what stands between the run and the level, a sentence each")]
     excused: Annotated[bool, Meta(description="whether known failures are all that does")]
+    shown: (
+        Annotated[
+            Shown,
+            Meta(
+                description="how much of the level that was reached, or else of that which was asked for, was shown by "
+                "PASS; former reports lack it"
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class Report(Part, frozen=True, kw_only=True):

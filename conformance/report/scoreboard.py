@@ -19,7 +19,7 @@ from conformance.report.formats.markdown import markdown_table
 from conformance.report.model import Report
 from conformance.report.parts import read_part
 from conformance.report.templating import render
-from conformance.report.view import incomplete_line
+from conformance.report.view import incomplete_line, share_shown
 
 REPORT = "report.json"
 _PAGE = formats()["html"].file
@@ -134,7 +134,7 @@ def _entry(path: Path, beside: Path) -> Entry:
         toolchain=report.backend.toolchain,
         backend=report.backend.name,
         rank=[None, *Level].index(achieved),
-        level=achieved.value if achieved else "none",
+        level=" ".join(filter(None, (achieved.value, share_shown(report.certification)))) if achieved else "none",
         remarks=" ".join(filter(None, remarks)),
         all=_share(counted),
         verdicts=", ".join(f"{counted[each]} {each.value}" for each in Verdict if counted.get(each)),

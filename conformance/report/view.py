@@ -10,7 +10,7 @@ from typing import Any
 from conformance.api.verdicts import Verdict
 from conformance.report import operators
 from conformance.report.generated import GeneratedView, generated_view
-from conformance.report.model import MutantScore, Report
+from conformance.report.model import Certification, MutantScore, Report
 from conformance.report.parts import as_json, read_part
 from conformance.report.row_model import CellRow, ClauseRow, Expectation, HostBehaviour, Steps
 
@@ -164,9 +164,24 @@ def level_line(report: Report) -> str:
     certification = report.certification
     level, achieved = certification.level.value, certification.achieved
     if not certification.missing:
-        return f"Level {level}: reached."
+        return f"Level {level}: reached{shown_words(certification)}."
     known = " (known failures only)" if certification.excused else ""
     return f"Level {level}: NOT reached{known}. Highest level reached: {achieved.value if achieved else 'none'}."
+
+
+def shown_words(certification: Certification) -> str:
+    """How much of a level was shown, to stand behind its name; nothing where a former report does not say."""
+    shown = certification.shown
+    if not shown:
+        return ""
+    cells = f"{share_shown(certification)} of its cells ({shown.cells} of {shown.of_cells})"
+    return f", with {cells} and {shown.clauses} of its {shown.of_clauses} clauses shown by PASS"
+
+
+def share_shown(certification: Certification) -> str:
+    """The share of a level's cells that came to PASS, in whole per cent and never rounded up."""
+    shown = certification.shown
+    return f"{100 * shown.cells // shown.of_cells}%" if shown and shown.of_cells else ""
 
 
 def selftest_line(report: Report) -> str:

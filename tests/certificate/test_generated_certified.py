@@ -54,7 +54,7 @@ def test_a_certificate_of_a_run_without_generated_cells_says_nothing_of_them(
     for module in (made_reports, recompute):
         monkeypatch.setattr(module, "shipped_clauses", lambda: plain)
     assert office.certify(made_report())[0] == 0
-    assert set(told(office)) == {"cells"}
+    assert set(told(office)) == {"cells", "shown"}
     assert load_certificate(office.certificate).budget == ""
     assert office.verify()[0] == 0
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from conformance.api.availability import Availability
 from conformance.api.clause import Level
 from conformance.api.verdicts import Verdict
 from conformance.report._certification import certification
+from conformance.report.model import Shown
 from conformance.report.row_model import CellRow
 
 
@@ -63,3 +65,34 @@ def test_a_level_is_what_the_cells_show(cells: list[CellRow], achieved: str | No
     assert missing in " ".join(found.missing)
     assert bool(found.missing) == (achieved != "mobile")
     assert found.excused == (missing == "a: XFAIL in 1 of 2 cells")
+
+
+def test_a_level_is_earned_by_passes() -> None:
+    excused = [row(name, "core", "NOT_APPLICABLE") for name in "abc"]
+    found = certification(excused, None, deselected=0)
+    assert found.achieved is None
+    assert "0 of 3 clauses were shown by a PASS, and a level takes a third of them" in found.missing
+    assert certification([*excused[:2], row("d", "core", "PASS")], None, deselected=0).achieved is Level.CORE
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "achieved"),
+    [
+        (("NOT_APPLICABLE", "UNSUPPORTED"), None),
+        (("UNSUPPORTED", "NOT_EXERCISED"), Level.CORE),
+        (("NOT_APPLICABLE", "PASS"), Level.CORE),
+    ],
+)
+def test_each_suite_of_a_level_is_shown_by_a_pass_or_declared_away(
+    verdicts: tuple[str, ...], achieved: Level | None
+) -> None:
+    other = [msgspec.structs.replace(each, suite="b") for each in (row("b", "core", verdict) for verdict in verdicts)]
+    found = certification([row("a", "core", "PASS"), *other], None, deselected=0)
+    assert found.achieved is achieved
+    assert ("nothing of the suite b was shown by a PASS" in found.missing) == (achieved is None)
+
+
+def test_a_report_says_what_share_was_shown() -> None:
+    cells = [row("a", "core", "PASS"), row("a", "core", "UNSUPPORTED"), row("b", "core", "PASS")]
+    shown = certification([*cells, row("c", "reported", "PASS")], None, deselected=0).shown
+    assert shown == Shown(clauses=2, of_clauses=2, cells=2, of_cells=3)

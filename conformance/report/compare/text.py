@@ -28,6 +28,7 @@ from conformance.report.compare.changes import (
 )
 from conformance.report.model import Report
 from conformance.report.parts import read_part
+from conformance.report.view import share_shown
 
 #: A column is not made narrower than this.
 _NARROWEST = 8
@@ -141,7 +142,7 @@ def comparison_text(reports: Sequence[Named], layout: _Layout, *, every: bool = 
 def _headline(each: Named) -> str:
     backend, achieved = each.report.backend, each.report.certification.achieved
     version = f" {backend.version}" if backend.version else ""
-    level = achieved.value if achieved else "none"
+    level = " ".join(filter(None, (achieved.value, share_shown(each.report.certification)))) if achieved else "none"
     return f"{each.letter}: {each.file}: {backend.name}{version}, {each.report.run.started}, level reached: {level}"
 
 

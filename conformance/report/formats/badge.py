@@ -8,7 +8,7 @@ from typing import Any
 
 from conformance.report.model import Report
 from conformance.report.templating import render
-from conformance.report.view import view_of
+from conformance.report.view import share_shown, view_of
 
 LABEL = "PyTorch conformance"
 
@@ -42,7 +42,8 @@ def badge_of(report: dict[str, Any]) -> Badge:
     if not facts.run.complete or (facts.plan.deselected and not failing):
         return Badge("incomplete", _AMBER, f"{title} {view.incomplete or _not_selected(facts)}")
     if achieved:
-        return Badge(", ".join([achieved.value, *failures]), _AMBER if failing else _GREEN, title)
+        level = " ".join(filter(None, (achieved.value, share_shown(facts.certification))))
+        return Badge(", ".join([level, *failures]), _AMBER if failing else _GREEN, title)
     return Badge(failures[0] if failing else "no level", _RED if failing else _AMBER, title)
 
 

@@ -249,7 +249,8 @@ def _paths_of_this_machine(data: bytes) -> list[bytes]:
     found = []
     for path in dict.fromkeys(_PATH.findall(data)):
         place = Path(os.fsdecode(path))
-        if place.parts[1] not in _OF_EVERY_SYSTEM and place.parent.is_dir():
+        # unlike Path.is_dir, false for a name that is too long
+        if place.parts[1] not in _OF_EVERY_SYSTEM and os.path.isdir(place.parent):
             found.append(path)
     return found
 
