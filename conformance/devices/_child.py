@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from conformance.devices._zygote_client import Zygote
 
 _POLL_SECONDS = 0.05
+#: So often it is looked whether the zygote was stopped.
+_LOOK_SECONDS = 1.0
 #: After so long without the process id of a child that is to be ended, nobody will tell it any more.
 _LOST_NOTICE_SECONDS = 5.0
 #: How much is received before the clock is looked at again.
@@ -185,7 +187,11 @@ class Child:
         self._folder.cleanup()
 
     def _wait(self, phase: str, deadline: float, seconds: float) -> _Answer:
+        looked = time.monotonic()
         while True:
+            if time.monotonic() - looked > _LOOK_SECONDS:
+                looked = time.monotonic()
+                self._zygote.expect_running()
             end = self._zygote.end_of(self._ticket)
             arrived = self._drain()
             message = self._message(phase)

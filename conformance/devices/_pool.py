@@ -42,7 +42,10 @@ class ZygotePool:
     def start(self, kind: ZygoteKind) -> Zygote:
         """Begin to start a zygote, in the background."""
         zygote = self._zygotes.get(kind)
-        if zygote is None or not zygote.alive:
+        if zygote is not None and (not zygote.alive or zygote.stopped):
+            zygote.close()
+            zygote = None
+        if zygote is None:
             self._zygotes[kind] = zygote = Zygote(kind)
         return zygote
 

@@ -56,7 +56,7 @@ class Zygote:
     def fork(self, message: dict[str, Any], descriptors: list[int]) -> int:
         """Ask for a child, which gets ``descriptors``; returns a ticket for it, without waiting for its process id.
 
-        HarnessError when the zygote is gone.
+        ZygoteLost when the zygote is gone.
         """
         self._await(lambda: self._ready)
         self._send(message, descriptors)
@@ -83,11 +83,14 @@ class Zygote:
             self._forgotten.add(pid)
 
     def read_notices(self, wait: float = 0.0) -> None:
-        """Take what the zygote has to tell, waiting ``wait`` seconds for it. HarnessError when it is gone."""
+        """Take what the zygote has to tell, waiting ``wait`` seconds for it. ZygoteLost when it is gone."""
         readable, _, _ = select.select([self.control], [], [], wait)
         if not readable:
             return
-        data = self.control.recv(1 << 16)
+        try:
+            data = self.control.recv(1 << 16)
+        except ConnectionError:
+            data = b""
         if not data:
             raise ZygoteLost(f"ended, with status {self._process.wait()}")
         *lines, self._data = (self._data + data).split(b"\n")
@@ -116,6 +119,11 @@ class Zygote:
         """Whether a signal has stopped it."""
         return self.alive and is_stopped(self._process.pid)
 
+    def expect_running(self) -> None:
+        """Raise ZygoteLost where a signal has stopped it."""
+        if self.stopped:
+            raise ZygoteLost("was stopped")
+
     def _take(self, notice: dict[str, Any]) -> None:
         if "ready" in notice:
             self._ready = True
@@ -133,9 +141,9 @@ class Zygote:
             readable, _, _ = select.select([self.control], [], [], max(0.0, min(left, _LOOK_SECONDS)))
             if readable:
                 self.read_notices()
-            elif self.stopped:
-                raise ZygoteLost("was stopped")
-            elif left <= 0:
+                continue
+            self.expect_running()
+            if left <= 0:
                 raise HarnessError(f"the process from which devices are forked did not answer within {wait:g} s")
 
     def _send(self, message: dict[str, Any], descriptors: list[int] | None = None) -> None:
