@@ -29,6 +29,7 @@ EXEMPTIONS: Mapping[str, str] = {
     "floats beyond an integer's range, cast to it": "the documentation of torch.Tensor.to: undefined",
     "the sign of NaN, and its payload": "IEEE 754, 6.3",
     "strides of dimensions of one element": "torch.Tensor.is_contiguous: they say nothing",
+    "errors of statements that no result needs": "dead code, as torch.fx.Graph.eliminate_dead_code leaves it out",
     "which class of exception": "compilers wrap what a model raises in classes of their own",
 }
 
