@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import torch
 
 from conformance.api.errors import DeviceEnded, DeviceTimeout, SubjectError
 from conformance.compare.values import decode
@@ -27,6 +30,8 @@ _LEAST_SECONDS = 2.0
 _TIMES_THE_SLOWEST = 5.0
 #: How an error names an operator: aten::add, aten.add, torch.add.
 _OPERATOR = re.compile(r"\b(?:aten(?:::|\.)|torch\.(?:nn\.functional\.)?)(?P<name>[a-z_0-9]+)")
+#: How TorchScript names what Python's own statements become: prim::If.
+_STATEMENT = re.compile(r"\bprim::[A-Z]\w+")
 #: In which phase an operator may be refused.
 _LOWERING = "lower"
 
@@ -182,10 +187,13 @@ class Laboratory:
             raised = row.get("raised")
             if raised is None or (row["phase"] != _LOWERING and not _raised_by_lowering(raised)):
                 continue
+            statement = _STATEMENT.search(raised["text"])
+            if statement:
+                raise Refused(statement[0])
             named = {each["name"] for each in _OPERATOR.finditer(raised["text"])}
             known = _names_in(trial)
             for name in sorted(named):
-                if name in known or name.rstrip("_") in known:
+                if name in known or name.rstrip("_") in known or _is_operator(name):
                     raise Refused(f"aten::{name}")
 
     def _expect_needed(self, trial: Trial, known: Knowledge, actual: Sequence[Any]) -> None:
@@ -236,6 +244,12 @@ class Laboratory:
 
 def _raised_by_lowering(raised: dict[str, Any]) -> bool:
     return any(name.endswith("BackendCompilerFailed") for name in (raised["type"], *raised["bases"]))
+
+
+@functools.cache
+def _is_operator(name: str) -> bool:
+    """Whether PyTorch has an operator of that name, into which what a program says may have become."""
+    return bool(torch._C._jit_get_schemas_for_operator(f"aten::{name}"))
 
 
 def _names_in(trial: Trial) -> set[str]:
