@@ -325,8 +325,9 @@ class _Judge:
         error = (found - centre).abs()
         both_nan = found.isnan() & centre.isnan()
         near = both_nan | (found == centre) | (error <= torch.where(finite, allowed, 0.0))
-        # an overflow is where rounding decides
-        brink = finite & (size > largest * 0.99)
+        # an overflow is where rounding decides, and the order of squares and sums
+        overflown = found.isinf() & (found.sign() == centre.sign()) & (size > math.sqrt(largest))
+        brink = finite & ((size > largest * 0.99) | overflown)
         wrong = judged & ~near & ~brink
         text = _told_difference(mine, eager, wrong)
         return text or self._zeros(found, theirs, others, judged)

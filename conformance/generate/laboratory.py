@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import torch
-
 from conformance.api.errors import DeviceEnded, DeviceTimeout, SubjectError
+from conformance.compare.refusals import operator_named, says_that_it_refuses
 from conformance.compare.values import decode
 from conformance.devices import Device
 from conformance.generate.judge import Difference, Knowledge, Rules, differences
@@ -28,10 +26,6 @@ CONTROL_SECONDS = 60.0
 #: However much haste there is, a trial has so many seconds, and so many times what the slowest took that came back.
 _LEAST_SECONDS = 2.0
 _TIMES_THE_SLOWEST = 5.0
-#: How an error names an operator: aten::add, aten.add, torch.add.
-_OPERATOR = re.compile(r"\b(?:aten(?:::|\.)|torch\.(?:nn\.functional\.)?)(?P<name>[a-z_0-9]+)")
-#: How TorchScript names what Python's own statements become: prim::If.
-_STATEMENT = re.compile(r"\bprim::[A-Z]\w+")
 #: In which phase an operator may be refused.
 _LOWERING = "lower"
 
@@ -185,16 +179,11 @@ class Laboratory:
     def _expect_not_refused(self, trial: Trial, actual: Sequence[Any]) -> None:
         for row in actual:
             raised = row.get("raised")
-            if raised is None or (row["phase"] != _LOWERING and not _raised_by_lowering(raised)):
+            if raised is None or not (row["phase"] == _LOWERING or _raised_by_lowering(raised)):
                 continue
-            statement = _STATEMENT.search(raised["text"])
-            if statement:
-                raise Refused(statement[0])
-            named = {each["name"] for each in _OPERATOR.finditer(raised["text"])}
-            known = _names_in(trial)
-            for name in sorted(named):
-                if name in known or name.rstrip("_") in known or _is_operator(name):
-                    raise Refused(f"aten::{name}")
+            operator = operator_named(raised["text"], _names_in(trial))
+            if operator is not None:
+                raise Refused(operator)
 
     def _expect_needed(self, trial: Trial, known: Knowledge, actual: Sequence[Any]) -> None:
         """Raise Discarded where eager PyTorch raises in a statement that no result needs, and the backend does not: a
@@ -243,13 +232,9 @@ class Laboratory:
 
 
 def _raised_by_lowering(raised: dict[str, Any]) -> bool:
-    return any(name.endswith("BackendCompilerFailed") for name in (raised["type"], *raised["bases"]))
-
-
-@functools.cache
-def _is_operator(name: str) -> bool:
-    """Whether PyTorch has an operator of that name, into which what a program says may have become."""
-    return bool(torch._C._jit_get_schemas_for_operator(f"aten::{name}"))
+    """Whether an exception of a call is one of lowering: some compilers begin at a call, or on the way back from it."""
+    classes = (raised["type"], *raised["bases"])
+    return any(name.endswith("BackendCompilerFailed") for name in classes) or says_that_it_refuses(classes)
 
 
 def _names_in(trial: Trial) -> set[str]:

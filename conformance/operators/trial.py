@@ -12,6 +12,7 @@ from conformance.api import features
 from conformance.api.errors import ConformanceFailure, DeviceEnded, DeviceTimeout, SubjectError
 from conformance.api.verdicts import gist_of
 from conformance.compare.comparison import assert_close, comparing
+from conformance.compare.refusals import operator_named, says_that_it_refuses
 from conformance.compare.values import decode
 from conformance.devices import Device
 from conformance.operators import CONTROL_SECONDS
@@ -207,7 +208,10 @@ class OperatorTrial:
         if error.phase == "run" and feature is not None and feature.name in self._missing:
             return Outcome.REFUSED
         named = any(_names(error.text, operator) for operator in sample["operators"])
-        return Outcome.REFUSED if error.phase == "lower" and named else Outcome.FAILED
+        named = named or operator_named(error.text) is not None
+        # what is compiled for the way back is compiled when it is run
+        refuses = error.phase == "lower" or says_that_it_refuses((error.type, *error.bases))
+        return Outcome.REFUSED if refuses and named else Outcome.FAILED
 
     def _judged(self, result: Any, sample: dict[str, Any]) -> Tried:
         expected = decode(sample["expected"])

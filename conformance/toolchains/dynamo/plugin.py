@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -152,8 +153,12 @@ class Dynamo(Toolchain):
             )
 
     def gist(self, text: str) -> str:
-        """Without the advice that Dynamo puts behind what was raised."""
-        return text.partition("\nSet TORCHDYNAMO_VERBOSE=")[0]
+        """Without the name that Dynamo puts before what a backend raised, and the advice behind it."""
+        return _RAISED_BY.sub("", text.partition("\nSet TORCHDYNAMO_VERBOSE=")[0])
+
+
+#: How BackendCompilerFailed begins: the failure of another backend would be another one by that.
+_RAISED_BY = re.compile(r"^backend='[^'\n]*' raised:\n")
 
 
 def _written_down(options: dict[str, Any]) -> dict[str, Any] | None:
