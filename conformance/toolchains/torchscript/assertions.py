@@ -241,13 +241,13 @@ def traces_of(identity: dict[str, Any], artifact: Artifact) -> dict[str, list[st
 
 #: Where every system has the same: what names a file there says nothing of who did.
 _OF_EVERY_SYSTEM = ("bin", "dev", "etc", "lib", "lib32", "lib64", "proc", "sbin", "sys", "usr")
-_PATH = re.compile(rb"(?<![\w./:-])/[\w.+-]+(?:/[\w.+-]+)+")
+_ABSOLUTE_PATH = re.compile(rb"(?<![\w./:-])/[\w.+-]+(?:/[\w.+-]+)+")
 
 
 def _paths_of_this_machine(data: bytes) -> list[bytes]:
     """What looks like an absolute path, and begins with folders that are there on this machine."""
     found = []
-    for path in dict.fromkeys(_PATH.findall(data)):
+    for path in dict.fromkeys(_ABSOLUTE_PATH.findall(data)):
         place = Path(os.fsdecode(path))
         # unlike Path.is_dir, false for a name that is too long
         if place.parts[1] not in _OF_EVERY_SYSTEM and os.path.isdir(place.parent):
