@@ -55,10 +55,13 @@ def independent_draws(seed: int) -> str:
             assert max_value is not None, "integers are drawn by upto() alone"
             return self._random.randint(min_value, max_value)
 
-        def _refuse(self, *_: object, **__: object) -> NoReturn:
-            raise AssertionError("trials are drawn by Draw.upto() alone")
+        def draw_boolean(self, p: float = 0.5) -> bool:
+            return self._random.random() < p
 
-        draw_boolean = draw_float = draw_string = draw_bytes = _refuse
+        def _refuse(self, *_: object, **__: object) -> NoReturn:
+            raise AssertionError("trials are drawn from whole numbers and booleans")
+
+        draw_float = draw_string = draw_bytes = _refuse
 
     AVAILABLE_PROVIDERS[_BACKEND] = Independent
     return _BACKEND

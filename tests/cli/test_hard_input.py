@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from support.generated_rows import FINDING, generated
 from support.made_reports import made_report, put
 
+from conformance.certificate import recompute
 from conformance.cli import main
 from conformance.contract import Level
 from conformance.expectations import ExpectationsError, read_entries, read_text
@@ -41,7 +42,7 @@ VALUES: list[Any] = [
 
 
 def small_report() -> dict[str, Any]:
-    """A report with few cells, of a contract that is not known here, so that it is certified at its word."""
+    """A report with few cells, of a contract that has no more than these."""
     report = made_report(level=Level.MOBILE)
     kept = ("availability.host", "availability.target", "lowering.spec-intact")
     rows = [row for row in report["cells"] if row["clause"] in kept and row["runtime"] == "full"]
@@ -56,9 +57,19 @@ def small_report() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a good report, a failing one, a key, and the certificates of the good one."""
-    folder = tmp_path_factory.mktemp("desk")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with a good report, a failing one, a key, and the certificates of the good one.
+
+    The contract that is installed is taken for that of the report: a plan of some hundred cells would be all that is
+    changed.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recompute, "contract_digest", lambda toolchain: "0" * 64)
+        patch.setattr(recompute, "_faults_of_the_plan", lambda report: [])
+        yield _furnished(tmp_path_factory.mktemp("desk"))
+
+
+def _furnished(folder: Path) -> Path:
     good = put(folder / "good.json", small_report())
     failing = small_report()
     failing["cells"][0] |= {"verdict": "FAIL", "phase": "run", "message": "wrong", "error": {"text": "wrong"}}

@@ -225,7 +225,7 @@ def test_messages_survive_as_torch_writes_them() -> None:
     message = {"number": 1, "arguments": {"data": b"\0\xff", "none": None, "empty": b"", "more": [b"x", "é", 2**40]}}
     assert MESSAGES.loads(MESSAGES.dumps(message)) == message
     for garbage in (b"", b"PK\3\4", MESSAGES.dumps(message)[:-40]):
-        with pytest.raises(ValueError, match="no message"):
+        with pytest.raises(ValueError, match=r"no message|a value that cannot be read"):
             MESSAGES.loads(garbage)
 
 
