@@ -95,7 +95,7 @@ def kill_group(pid: int) -> bool:
 
 
 def kill_process(pid: int) -> None:
-    """Kill a process, which may have left the group that it led, and this group."""
+    """Kill a process, which may lead no group yet, and the group that it leads."""
     kill_group(pid)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, signal.SIGKILL)

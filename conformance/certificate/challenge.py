@@ -130,10 +130,10 @@ def _run(certificate: Certificate, library: Path | None, workers: int, seed: int
 
 def _answer(certificate: Certificate, file: ReportFile) -> Answer:
     report, level = file.report, certificate.level
-    _, short = certify(file, level)
-    remarks, reasons = [], list(short.reasons)
+    _, reasons = certify(file, level)
+    remarks = []
     if contract_digest(report.backend.toolchain) != certificate.contract_sha256:
-        reasons.append("the contract that is installed here is another than that of the certificate")
+        reasons = (*reasons, "the contract that is installed here is another than that of the certificate")
     before = certificate.environment
     for name, value in report.environment.items():
         if before.get(name) != value:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -27,13 +26,6 @@ _DERIVED = ("run", "plan", "availability", "summary", "generated", "certificatio
 _ADDED = ("shown",)
 _SHOWN = 3
 _NOTHING_TRIED = "passed, and do not say what they tried"
-
-
-@dataclasses.dataclass(frozen=True)
-class Shortfall:
-    """What keeps a report from a level, a sentence each."""
-
-    reasons: tuple[str, ...]
 
 
 def expect_consistent(report: Mapping[str, Any], where: str) -> None:
@@ -66,8 +58,8 @@ def expect_consistent(report: Mapping[str, Any], where: str) -> None:
                 raise ReportError(f"{where} contradicts itself: {said}")
 
 
-def shortfall(report: Report, level: Level) -> Shortfall:
-    """What keeps a consistent report from being certified for a level, worked out from its cells and the contract."""
+def shortfall(report: Report, level: Level) -> tuple[str, ...]:
+    """What keeps a consistent report from a level, worked out from its cells and the contract, a sentence each."""
     cells = report.cells
     lost = sum(row.verdict is Verdict.LOST for row in cells)
     reasons = [f"{lost} of {len(cells)} planned cells never came back"] if lost else []
@@ -82,11 +74,12 @@ def shortfall(report: Report, level: Level) -> Shortfall:
             f"its plan cannot be checked: the report is of contract {contract.version} ({contract.sha256:.12}), and "
             f"here is {CONTRACT_VERSION} ({here:.12}); the release of torch-conformance that made it can"
         )
-        return Shortfall(tuple(reasons))
-    return Shortfall((*reasons, *_faults_of_the_plan(report)))
+        return tuple(reasons)
+    return (*reasons, *faults_of_the_plan(report))
 
 
-def _faults_of_the_plan(report: Report) -> list[str]:
+def faults_of_the_plan(report: Report) -> list[str]:
+    """Where the clauses and cells of a report are not what the installed contract owes, a sentence each."""
     description = _description(report.backend)
     # Which operators are tried is for the run to say: what they came to is reported, and never graded.
     about = {each.id for each in shipped_clauses() if each.speaks_of is SpeaksOf.OPERATORS}

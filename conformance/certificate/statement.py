@@ -19,7 +19,7 @@ from msgspec import UNSET
 
 from conformance.api.verdicts import Verdict
 from conformance.certificate.dsse import Signed, opened, sign
-from conformance.certificate.recompute import Shortfall, expect_consistent, shortfall
+from conformance.certificate.recompute import expect_consistent, shortfall
 from conformance.contract import Level
 from conformance.report._certification import shown_of
 from conformance.report._json import ReportError, parse, read_bytes
@@ -41,8 +41,8 @@ _DIGEST = {
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    """Exactly these properties. ``uri``, ``mediaType``, ``options``, ``generated`` and ``shown`` may lack."""
-    required = [name for name in properties if name not in ("uri", "mediaType", "options", "generated", "shown")]
+    """Exactly these properties. ``uri``, ``mediaType``, ``options`` and ``generated`` may lack."""
+    required = [name for name in properties if name not in ("uri", "mediaType", "options", "generated")]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
@@ -214,13 +214,13 @@ def report_of(name: str, content: bytes) -> ReportFile:
     return ReportFile(name, hashlib.sha256(content).hexdigest(), report)
 
 
-def certify(file: ReportFile, level: Level) -> tuple[dict[str, Any] | None, Shortfall]:
-    """The statement that a report reaches a level; None where it does not, or where nothing says what was tested."""
-    short = shortfall(file.report, level)
+def certify(file: ReportFile, level: Level) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
+    """The statement that a report reaches a level; None, and why, where it does not or is of nobody knows what."""
+    reasons = shortfall(file.report, level)
     if not subjects(file.report.backend):
         nothing = "nothing tells which backend was tested: neither its files nor its distribution have a digest"
-        short = dataclasses.replace(short, reasons=(*short.reasons, nothing))
-    return (None if short.reasons else _statement(file, level)), short
+        reasons = (*reasons, nothing)
+    return (None if reasons else _statement(file, level)), reasons
 
 
 def subjects(backend: Backend) -> list[dict[str, Any]]:
@@ -255,19 +255,19 @@ def load_certificate(path: Path) -> Certificate:
     return Certificate(value, signed)
 
 
-def check(certificate: Certificate, content: bytes, name: str) -> Shortfall:
+def check(certificate: Certificate, content: bytes, name: str) -> tuple[str, ...]:
     """What speaks against a certificate when the file of its report has this content; the level is worked out anew.
 
     Raises ReportError when the file has the digest that was certified, and is no consistent report all the same.
     """
     if hashlib.sha256(content).hexdigest() != certificate.report_sha256:
-        return Shortfall((f"{name} is not the file that was certified, or was changed since: its digest differs",))
+        return (f"{name} is not the file that was certified, or was changed since: its digest differs",)
     file = dataclasses.replace(report_of(name, content), name=certificate.report_name)
-    statement, short = certify(file, certificate.level)
+    statement, reasons = certify(file, certificate.level)
     if statement is not None and statement != certificate.statement:
         place = _first_difference(statement, certificate.statement)
-        short = dataclasses.replace(short, reasons=(f"the certificate says at {place} what the report does not",))
-    return short
+        reasons = (f"the certificate says at {place} what the report does not",)
+    return reasons
 
 
 def _statement(file: ReportFile, level: Level) -> dict[str, Any]:

@@ -69,11 +69,11 @@ def _certify(options: argparse.Namespace) -> int:
         if output.exists() and os.path.samefile(output, options.report):
             return refuse(f"{output} is the report itself: choose another name with -o")
         level = Level(options.level) if options.level else report.certification.level
-        statement, short = certify(file, level)
+        statement, reasons = certify(file, level)
         name = printable(report.backend.name)
         if statement is None:
             print(f"No certificate: {name} does not reach level {level.value}.")
-            for reason in short.reasons:
+            for reason in reasons:
                 print(f"  - {printable(reason)}")
             return 1
         write_atomically(output, text_of(statement, options.key))
@@ -160,10 +160,10 @@ def _check_report(certificate: Certificate, options: argparse.Namespace) -> tupl
     if not (options.report or os.path.exists(path)):  # unlike Path.exists, false for a name that is too long
         print(f"report: not checked: {printable(path.name)} is not beside the certificate (give it with --report)")
         return False, ()
-    short = check(certificate, read_bytes(path), path.name)
-    if not short.reasons:
+    reasons = check(certificate, read_bytes(path), path.name)
+    if not reasons:
         print("report: the one that was certified, and the level is worked out anew from its cells")
-    return True, short.reasons
+    return True, reasons
 
 
 def _rerun(certificate: Certificate, options: argparse.Namespace) -> tuple[str, ...]:

@@ -4,32 +4,38 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 import torch
 
-#: How an error names an operator: aten::add, aten.add, torch.add.
-_OPERATOR = re.compile(r"\b(?:aten(?:::|\.)|torch\.(?:nn\.functional\.)?)(?P<name>[a-z_0-9]+)")
+#: How an error names an operator that something was lowered to: aten::add, aten.add.
+_LOWERED = re.compile(r"\baten(?:::|\.)(?P<name>[a-z_0-9]+)")
+#: How it names one as a program has it: torch.add.
+_WRITTEN = re.compile(r"\btorch\.(?:nn\.functional\.)?(?P<name>[a-z_0-9]+)")
 #: How TorchScript names what Python's own statements become: prim::If.
 _STATEMENT = re.compile(r"\bprim::[A-Z]\w+")
 _CLASS = re.compile(r"Unsupported|NotSupported|NotImplemented|Unimplemented")
 
 
-def operator_named(text: str, known: Iterable[str] = ()) -> str | None:
+def operator_named(text: str, known: Container[str] = ()) -> str | None:
     """The operator of PyTorch that a text names, as ``aten::add`` or ``prim::If``; None where it names none.
 
-    What a program says becomes other operators when it is lowered, so that any operator counts; ``known`` are more.
+    What a program says becomes other operators when it is lowered, so that any of PyTorch's counts that is named as
+    those are (``aten::add``); named as a program does (``torch.add``) only what is ``known`` to be in it.
     """
     statement = _STATEMENT.search(text)
     if statement:
         return statement[0]
-    names = {each["name"] for each in _OPERATOR.finditer(text)}
-    found = sorted(name for name in names if name in known or name.rstrip("_") in known or _is_operator(name))
-    return f"aten::{found[0]}" if found else None
+    lowered = {each["name"] for each in _LOWERED.finditer(text)}
+    found = {name for name in lowered if _is_operator(name)}
+    for name in lowered | {each["name"] for each in _WRITTEN.finditer(text)}:
+        if name in known or name.rstrip("_") in known:
+            found.add(name)
+    return f"aten::{min(found)}" if found else None
 
 
 def says_that_it_refuses(classes: Iterable[str]) -> bool:
-    """Whether the class of an exception, or one that it derives from, is named for what is not supported."""
+    """Whether one of an exception's classes is named for what is not supported, as ``NotImplementedError`` is."""
     return any(_CLASS.search(name.rpartition(".")[2]) for name in classes)
 
 

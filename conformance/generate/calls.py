@@ -6,17 +6,16 @@ import dataclasses
 from collections.abc import Sequence
 
 from conformance.generate.drawing import Draw
-from conformance.generate.program import Argument, Call, Program, Scalar, TensorSpec
+from conformance.generate.program import Argument, Call, Scalar, TensorSpec
 from conformance.generate.programs import Scope, dtype_for, layout_for, values_for
 
 
 class Calls:
     """The calls of one program."""
 
-    def __init__(self, draw: Draw, scope: Scope, program: Program, arguments: Sequence[Argument]) -> None:
+    def __init__(self, draw: Draw, scope: Scope, arguments: Sequence[Argument]) -> None:
         self._draw = draw
         self._scope = scope
-        self._program = program
         self._arguments = tuple(arguments)
 
     def first(self) -> Call:

@@ -28,7 +28,7 @@ HUGE_SIZE = 40003
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 INTEGERS = ("int64", "int32", "int16", "int8", "uint8")
 
-
+#: Under which name hypothesis knows our backend.
 _BACKEND = "torch-conformance"
 
 
@@ -85,8 +85,8 @@ class Draw:
 
     def upto(self, most: int) -> int:
         """A whole number from 0."""
-        drawn: int = self._draw(_integers(most))
-        return drawn
+        value: int = self._draw(_integers(most))
+        return value
 
     def seed(self) -> int:
         """A number to make tensors from."""

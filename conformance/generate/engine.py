@@ -191,8 +191,13 @@ class Search:
                 raise _kind(failing)
 
         # what failed is in self._kinds, whatever hypothesis thinks of how often it did
-        with contextlib.suppress(_Enough, _Failure, ExceptionGroup, hypothesis.errors.HypothesisException):
-            search()
+        with contextlib.suppress(_Enough, _Failure, hypothesis.errors.HypothesisException):
+            try:
+                search()
+            except ExceptionGroup as group:
+                for each in group.exceptions:
+                    if not isinstance(each, _Failure | hypothesis.errors.HypothesisException):
+                        raise each from None  # of ours, and no failure of a trial
         if self._shrinking is not None:
             # a run that is killed, or a worker of one that is interrupted, leaves at least this
             self._kept.write([(each.trial, []) for each in self._kinds.values()] + self._kept.untried, None)

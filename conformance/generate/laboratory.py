@@ -134,10 +134,9 @@ class Laboratory:
                 raise Discarded("invalid")  # both raise
             return []
         self._expect_not_refused(trial, actual)
+        trial, plain, known = self._without_dead_errors(trial, plain, known, actual, leaks=leaks)
         known = self._exact(trial, plain, known)
         found = differences(trial, known, actual, self.rules)
-        if found:
-            self._expect_needed(trial, known, actual)
         return self._not_excused(trial, plain, known, found, leaks=leaks) if found else []
 
     def _allowed(self) -> float:
@@ -177,26 +176,29 @@ class Laboratory:
             raise Discarded("PyTorch's") from None
 
     def _expect_not_refused(self, trial: Trial, actual: Sequence[Any]) -> None:
-        for row in actual:
+        for step, row in zip(trial.steps, actual, strict=False):
             raised = row.get("raised")
-            if raised is None or not (row["phase"] == _LOWERING or _raised_by_lowering(raised)):
+            backward = step.call is not None and step.call.backward
+            if raised is None or not (row["phase"] == _LOWERING or _raised_by_lowering(raised, backward=backward)):
                 continue
             operator = operator_named(raised["text"], _names_in(trial))
             if operator is not None:
                 raise Refused(operator)
 
-    def _expect_needed(self, trial: Trial, known: Knowledge, actual: Sequence[Any]) -> None:
-        """Raise Discarded where eager PyTorch raises in a statement that no result needs, and the backend does not: a
-        compiler may leave it out, with the error that it would raise."""
-        only_there = [
-            place
-            for place, (one, other) in enumerate(zip(known.eager, actual, strict=False))
-            if "raised" in one and "raised" not in other
-        ]
-        if only_there:
-            rows = decode(self._ask_control("shadow", trial=as_plain(trial.without_dead_code()), leaks=False))
-            if not all("raised" in rows[place] for place in only_there):
-                raise Discarded("dead code")
+    def _without_dead_errors(
+        self, trial: Trial, plain: dict[str, Any], known: Knowledge, actual: Sequence[Any], *, leaks: bool
+    ) -> tuple[Trial, dict[str, Any], Knowledge]:
+        """What the backend is held against: the trial without dead code where eager PyTorch raises only in that, and
+        the backend does not. A compiler may leave out what no result needs, with the error that it would raise."""
+        rows = zip(known.eager, actual, strict=False)
+        if not any("raised" in one and "raised" not in other for one, other in rows):
+            return trial, plain, known
+        needed = trial.without_dead_code()
+        plain_needed = as_plain(needed)
+        without, _ = self._eager(needed, plain_needed, leaks)
+        if any("raised" in one and "raised" not in two for one, two in zip(known.eager, without.eager, strict=True)):
+            return needed, plain_needed, without
+        return trial, plain, known
 
     def _not_excused(
         self, trial: Trial, plain: dict[str, Any], known: Knowledge, found: list[Difference], *, leaks: bool
@@ -231,10 +233,12 @@ class Laboratory:
                 continue
 
 
-def _raised_by_lowering(raised: dict[str, Any]) -> bool:
-    """Whether an exception of a call is one of lowering: some compilers begin at a call, or on the way back from it."""
+def _raised_by_lowering(raised: dict[str, Any], *, backward: bool) -> bool:
+    """Whether an exception of a call is one of lowering: some compilers begin at a call. What they compile for the way
+    back nobody wraps, and it is told by a class that says that something is not supported."""
     classes = (raised["type"], *raised["bases"])
-    return any(name.endswith("BackendCompilerFailed") for name in classes) or says_that_it_refuses(classes)
+    failed = any(name.endswith("BackendCompilerFailed") for name in classes)
+    return failed or (backward and says_that_it_refuses(classes))
 
 
 def _names_in(trial: Trial) -> set[str]:

@@ -87,7 +87,7 @@ class _Events:
         self._draw = draw
         self._scope = scope
         self._programs = [program for program, _ in drawn]
-        self._calls = [Calls(draw, scope, program, arguments) for program, arguments in drawn]
+        self._calls = [Calls(draw, scope, arguments) for _, arguments in drawn]
         self.steps: list[Step] = []
         #: Of each model its program; of each lowered one its program and model, and what it was called with first.
         self._models: list[int] = []
@@ -149,7 +149,7 @@ class _Events:
                 self._call(len(self._lowered) - 1)
             case "weights" if self._has_weights(self._lowered[chosen]):
                 self.steps.append(
-                    Step("weights", self._model_of[chosen], self._draw.choice(weight_changes(self._scope)))
+                    Step("weights", self._model_of[chosen], self._draw.choice(_weight_changes(self._scope)))
                 )
             case "drop" if len(alive) > 1:
                 self.steps.append(Step("drop", chosen))
@@ -182,6 +182,6 @@ class _Events:
         return bool(self._programs[program].parameters or self._programs[program].buffers)
 
 
-def weight_changes(scope: Scope) -> tuple[str, ...]:
+def _weight_changes(scope: Scope) -> tuple[str, ...]:
     """How the weights of a model may change after it was lowered."""
     return ("in place", "loaded") if scope.traits.copies_weights else ("in place", "replaced", "loaded")

@@ -210,7 +210,9 @@ class OperatorTrial:
         named = any(_names(error.text, operator) for operator in sample["operators"])
         named = named or operator_named(error.text) is not None
         # what is compiled for the way back is compiled when it is run
-        refuses = error.phase == "lower" or says_that_it_refuses((error.type, *error.bases))
+        refuses = error.phase == "lower" or (
+            sample.get("mode") == "backward" and says_that_it_refuses((error.type, *error.bases))
+        )
         return Outcome.REFUSED if refuses and named else Outcome.FAILED
 
     def _judged(self, result: Any, sample: dict[str, Any]) -> Tried:

@@ -174,8 +174,8 @@ def shown_words(certification: Certification) -> str:
     shown = certification.shown
     if not shown:
         return ""
-    cells = f"{share_shown(certification)} of its cells ({shown.cells} of {shown.of_cells})"
-    return f", with {cells} and {shown.clauses} of its {shown.of_clauses} clauses shown by PASS"
+    cells = f"{share_shown(certification)} of {shown.of_cells} cells"
+    return f" ({cells}, {shown.clauses} of {shown.of_clauses} clauses shown by PASS)"
 
 
 def share_shown(certification: Certification) -> str:

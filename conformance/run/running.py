@@ -40,15 +40,15 @@ def run_cell(
     with comparing(context.backend.tolerances) as margin:
         outcome = context.attempt(function, arguments(context))
     trace, context.trace = context.trace, Trace()  # not kept with it, which lives as long as its item
-    if outcome.verdict is Verdict.TIMEOUT:
-        run.timed_out(cell.backend)
     if cell.clause.speaks_of is SpeaksOf.GENERATED and outcome.verdict.is_breach:
         findings = context.record.findings
         if findings and all(each.verdict == Verdict.FLAKY.value for each in findings):
             outcome = dataclasses.replace(outcome, verdict=Verdict.FLAKY)
     # a generated cell tries again by itself what it found, and asks PyTorch without a backend
     if outcome.verdict.is_breach and cell.clause.speaks_of is not SpeaksOf.GENERATED:
-        outcome = _confirmed(run, outcome, context, function, arguments, reruns)
+        outcome = _confirmed(outcome, context, function, arguments, reruns)
+        if outcome.verdict is Verdict.TIMEOUT:
+            run.timed_out(cell.backend)
     if outcome.verdict.is_breach and cell.clause.control is not Control.NONE:
         outcome = _excused(run, cell, outcome, function, arguments)
     failure_record = None
@@ -60,7 +60,6 @@ def run_cell(
 
 
 def _confirmed(
-    run: RunContext,
     first: Outcome,
     context: CellContext,
     function: Callable[..., None],
@@ -76,9 +75,6 @@ def _confirmed(
         another = context.again()
         with comparing(context.backend.tolerances):
             outcome = another.attempt(function, arguments(another))
-        # What timed out before had little time to repeat itself.
-        if first.verdict is not Verdict.TIMEOUT and outcome.verdict is Verdict.TIMEOUT:
-            run.timed_out(context.cell.backend)
         if outcome.verdict is Verdict.HARNESS_ERROR:
             return outcome
         same = outcome.verdict is first.verdict and outcome.fingerprint(*names) == first.fingerprint(*names)

@@ -65,7 +65,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(recompute, "contract_digest", lambda toolchain: "0" * 64)
-        patch.setattr(recompute, "_faults_of_the_plan", lambda report: [])
+        patch.setattr(recompute, "faults_of_the_plan", lambda report: [])
         yield _furnished(tmp_path_factory.mktemp("desk"))
 
 

@@ -41,16 +41,26 @@ def test_a_device_cannot_get_into_the_group_of_what_started_it(pool: ZygotePool)
     child.end()
 
 
-def test_a_device_that_left_its_group_is_ended(pool: ZygotePool, tmp_path: Path) -> None:
-    note = tmp_path / "pid"
-    leaving = (
-        "pid = os.fork()\nif pid == 0:\n    time.sleep(600)\nos.setpgid(pid, pid)\nopen(NOTE, 'w').write(str(pid))"
-    )
-    child = device(pool, f"NOTE = {str(note)!r}\n{leaving}\ntime.sleep(600)")
-    child.ask("register", {})
-    wait_until(lambda: note.is_file() and bool(note.read_text()))
+def test_a_device_cannot_leave_its_own_group(pool: ZygotePool) -> None:
+    child = device(pool, "pid = os.fork()\nif pid == 0:\n    time.sleep(600)\nos.setpgid(pid, pid)\nos.setpgid(0, pid)")
+    raised = child.call("register", {}, "register").raised
+    assert raised is not None
+    assert raised["type"] == "PermissionError"
     child.end()
-    wait_until(lambda: not is_there(int(note.read_text())))
+
+
+def test_what_a_device_left_ends_with_what_it_was_forked_from(pool: ZygotePool, tmp_path: Path) -> None:
+    """Where that was stopped it cannot see to it itself."""
+    note = tmp_path / "daemon"
+    child = device(pool, "daemon()", DAEMON=str(note))
+    assert child.call("register", {}, "register").raised is None
+    daemon = int(note.read_text())
+    os.kill(zygote_of(pool), signal.SIGSTOP)
+    wait_until(lambda: pool._zygotes[KIND.zygote].stopped)
+    child.end()
+    assert is_there(daemon)
+    pool.close()
+    wait_until(lambda: not is_there(daemon))
 
 
 def test_a_process_that_is_stopped_is_seen_to_be(pool: ZygotePool) -> None:

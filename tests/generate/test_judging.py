@@ -100,6 +100,16 @@ def test_a_sum_that_cancels_may_be_as_wrong_as_float32_is() -> None:
     assert found(trial, changed(lambda result: result * 1.5)) == ["values"]
 
 
+LARGE = TensorSpec("float32", (4,), values="extremes", seed=1)
+
+
+@pytest.mark.parametrize(("operator", "observables"), [("std", []), ("amax", ["values"])])
+def test_a_square_may_overflow_and_nothing_else(operator: str, observables: list[str]) -> None:
+    program = Program((("x0", "Tensor"),), (Line(operator, f"v0 = torch.{operator}(x0, 0) * 0.5"),), "v0")
+    trial = dataclasses.replace(trial_of("", LARGE), programs=(program,))
+    assert found(trial, changed(lambda result: torch.full_like(result, float("inf")))) == observables
+
+
 def test_float64_is_not_computed_in_float32() -> None:
     trial = trial_of("v0 = x0 * 1.1", dataclasses.replace(FLOAT, dtype="float64"))
     assert found(trial, changed(lambda result: result.float().double())) == ["values"]

@@ -18,7 +18,10 @@ from conformance.generate.judge import Difference, Rules
 from conformance.generate.kept import Kept
 from conformance.generate.laboratory import Ended, Laboratory
 from conformance.generate.program import Call, Line, Program, Step, TensorSpec, Trial
+from conformance.generate.programs import Scope
 from conformance.generate.tally import Tally
+from conformance.generate.trials import program_trials
+from conformance.toolchains import toolchain_named
 
 _CALL = Call((TensorSpec("float32", (2,)),))
 
@@ -69,6 +72,26 @@ def searched(judge: Callable[[Trial], str], share: Share, **options: Any) -> tup
 
 
 HUNDRED = Share(100, 100, None)
+
+
+def test_trials_are_drawn_independently_of_each_other() -> None:
+    """Else most are one before them with a part in another place, and a run meets a fifth of what it could."""
+    traits = toolchain_named("torchscript").programs
+    assert traits is not None
+    seen = []
+    for _ in range(2):
+        laboratory = FakeLaboratory(lambda trial: "")
+        Search(laboratory, program_trials(Scope("elementwise", traits)), HUNDRED, Tally(7)).run()  # type: ignore[arg-type]
+        seen.append([trial for trial, _ in laboratory.all])
+    assert seen[0] == seen[1]
+    first_seeds = {trial.calls[0].tensors[0].seed for trial in seen[0]}
+    assert len(first_seeds) > 90
+
+
+def test_a_strategy_that_is_wrong_is_not_taken_for_a_search_that_found_nothing() -> None:
+    strategy = st.floats().map(lambda number: trial_of(["abs"]))
+    with pytest.raises(AssertionError, match="whole numbers and booleans"):
+        Search(FakeLaboratory(lambda trial: ""), strategy, HUNDRED, Tally(7)).run()  # type: ignore[arg-type]
 
 
 def outcome(tally: Tally) -> Any:

@@ -35,9 +35,9 @@ class Script:
         self.endings = list(endings)
         self.contexts: list[CellContext] = []
 
-    def run(self, reruns: int, seconds: float = 60.0) -> Result:
+    def run(self, reruns: int) -> Result:
         """The result of the cell."""
-        run_context = RunContext(ZygotePool(Limits(seconds=seconds)), 0, {"none": ANY_BACKEND})
+        run_context = RunContext(ZygotePool(Limits()), 0, {"none": ANY_BACKEND})
         context = CellContext(run_context, UNCONTROLLED, ANY_BACKEND)
         return run_cell(run_context, context, self._clause, lambda context: {"context": context}, reruns=reruns)
 
@@ -144,12 +144,19 @@ def test_a_failure_of_the_harness_in_a_rerun_charges_nobody() -> None:
     assert Script(WRONG, HarnessError("no memory")).run(1).outcome.verdict is Verdict.HARNESS_ERROR
 
 
-def test_a_hang_is_confirmed_with_all_of_its_time() -> None:
-    script = Script(DeviceTimeout("run", 60.0), DeviceTimeout("run", 60.0))
-    result = script.run(1, 60.0)
-    assert (result.outcome.verdict, result.outcome.repeated) == (Verdict.TIMEOUT, 1)
-    first, second = (context._run.limits(context.cell.backend).seconds for context in script.contexts[:2])
-    assert first == second == 60.0
+def test_hangs_are_confirmed_with_all_of_their_time_until_it_is_known_that_the_backend_hangs() -> None:
+    run_context = RunContext(ZygotePool(Limits(seconds=60.0)), 0, {"none": ANY_BACKEND})
+    seconds: list[float] = []
+
+    def hang(context: CellContext) -> None:
+        seconds.append(run_context.limits(context.cell.backend).seconds)
+        raise TOO_SLOW
+
+    for _ in range(4):
+        context = CellContext(run_context, UNCONTROLLED, ANY_BACKEND)
+        result = run_cell(run_context, context, hang, lambda context: {"context": context}, reruns=1)
+        assert (result.outcome.verdict, result.outcome.repeated) == (Verdict.TIMEOUT, 1)
+    assert seconds == [60.0] * 6 + [6.0] * 2
 
 
 @pytest.fixture(scope="session")

@@ -48,7 +48,8 @@ def test_the_tutorial_does_what_it_says(reader: Reader) -> None:
 @pytest.mark.slow
 def test_a_new_backend_reaches_complete_as_it_was_written(reader: Reader) -> None:
     report = json.loads((reader.project.folder / "conformance-report/mybackend/report.json").read_text())
-    assert report["certification"] == {"level": "complete", "achieved": "complete", "missing": [], "excused": False}
+    said = {name: report["certification"][name] for name in ("level", "achieved", "missing", "excused")}
+    assert said == {"level": "complete", "achieved": "complete", "missing": [], "excused": False}
     assert report["backend"]["distribution"] == "mybackend-conformance"
     assert report["summary"]["verdicts"]["PASS"] > 200  # it does the work, it does not only refuse
     refusals = [row["verdict"] for row in report["cells"] if row["clause"] == "lowering.refusal"]

@@ -17,8 +17,8 @@ from conformance.compare.values import decode
 from conformance.devices import Limits
 from conformance.discovery.describing import Description
 from conformance.generate import AS_CASE
-from conformance.generate.judge import tolerances_of
 from conformance.generate.tally import Finding
+from conformance.generate.tolerances import tolerances_of
 from conformance.report.reproducer_folder import MARK
 from conformance.run.result import Result
 from conformance.standalone.reproducers import _process, _trial

@@ -27,6 +27,7 @@ class _Maker:
     """Gives a model to ``torch.compile`` as users do."""
 
     def __init__(self, session: Session) -> None:
+        _measure_no_guards()
         backend = session.backend
         self._name = session.backend_name
         self._mode, self._options = (backend.mode, dict(backend.options) or None) if backend else (None, None)
@@ -44,6 +45,5 @@ class _Maker:
         torch._dynamo.reset()
 
 
-_measure_no_guards()
 assert Dynamo.programs is not None
 add_verbs(verb, Dynamo.programs, _Maker)

@@ -1,0 +1,32 @@
+"""How an error says that an operator is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.compare.refusals import operator_named, says_that_it_refuses
+
+
+@pytest.mark.parametrize(
+    ("text", "operator"),
+    [
+        ("Backend mine does not take the operator aten::reciprocal", "aten::reciprocal"),
+        ("mine has no kernel for aten.gather.default (from: x.gather(0, y))", "aten::gather"),
+        ("cannot lower prim::If: the branches differ", "prim::If"),
+        ("torch.addmm is not supported", "aten::addmm"),
+        ("torch.nn.functional.relu_ is not supported", "aten::relu_"),
+        ("torch.cat is broken", None),  # the program has none
+        ("expected torch.float32, found torch.float64", None),
+        ("aten::surely_nothing is not supported", None),
+        ("something is wrong", None),
+    ],
+)
+def test_an_operator_is_named_as_it_was_lowered_or_as_the_program_has_it(text: str, operator: str | None) -> None:
+    assert operator_named(text, {"addmm", "relu"}) == operator
+
+
+def test_a_class_can_say_that_it_refuses() -> None:
+    assert says_that_it_refuses(["mine.compiler.UnsupportedOperatorError", "RuntimeError"])
+    assert says_that_it_refuses(["mine.Refused", "NotImplementedError"])
+    assert not says_that_it_refuses(["RuntimeError", "Exception"])
+    assert not says_that_it_refuses(["unsupported_things.KernelError"])

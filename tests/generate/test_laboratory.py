@@ -1,0 +1,101 @@
+"""What a laboratory makes of trials that a backend plays otherwise; its devices play in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from conformance.generate.judge import Rules
+from conformance.generate.laboratory import Laboratory, Refused
+from conformance.generate.makers import Shadow
+from conformance.generate.play import know, play
+from conformance.generate.program import Call, Line, Program, Step, TensorSpec, Trial, trial_from_plain
+
+
+class Device:
+    """Answers what the devices of a toolchain do, without a process."""
+
+    def __init__(self, maker: Shadow) -> None:
+        self._maker = maker
+
+    def start(self) -> None:
+        """Nothing has to be started."""
+
+    end = start
+
+    def call(self, verb: str, phase: str, seconds: float, *, trial: Any, **arguments: Any) -> Any:
+        if verb == "know":
+            return know(trial_from_plain(trial), copies=False, **arguments)
+        return play(trial_from_plain(trial), self._maker if verb == "play" else Shadow(copies=False), **arguments)
+
+
+class Backend(Shadow):
+    """Gives a function for every model, or raises what it is given when it lowers."""
+
+    def __init__(self, function: Callable[..., Any], refusal: Exception | None = None) -> None:
+        super().__init__(copies=False)
+        self._function, self._refusal = function, refusal
+
+    def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Callable[..., Any]:
+        if self._refusal is not None:
+            raise self._refusal
+        return self._function
+
+
+def observables(trial: Trial, backend: Backend) -> list[str]:
+    """What differs in a trial. Raises what the laboratory does."""
+    laboratory = Laboratory(
+        lambda: Device(Shadow(copies=False)),  # type: ignore[arg-type,return-value]
+        lambda: Device(backend),  # type: ignore[arg-type,return-value]
+        [lambda: Device(Shadow(copies=False))],  # type: ignore[list-item,return-value]
+        rules=Rules(),
+        seconds=lambda: 60.0,
+        timed_out=lambda: None,
+    )
+    return [each.observable for each in laboratory.differences(trial)]
+
+
+def trial_of(*lines: Line, result: str, backward: bool = False) -> Trial:
+    """A trial of one call of a program of ``x0``, a tensor of six elements."""
+    program = Program((("x0", "Tensor"),), lines, result)
+    call = Call((TensorSpec("float32", (6,), grad=backward),), mode="grad", backward=backward)
+    return Trial((program,), (Step("model"), Step("lower"), Step("call", call=call)))
+
+
+FINE, BAD = Line("add", "v0 = x0 + 1"), Line("reshape", "v1 = x0.reshape(7)")
+
+
+@pytest.mark.parametrize(
+    ("result", "function", "found"),
+    [
+        ("v0", lambda x: x + 1, []),
+        ("v0", lambda x: x + 2, ["values"]),  # the error is excused, and nothing else
+        ("v1", lambda x: x, ["error"]),
+    ],
+    ids=["left out", "left out and wrong", "needed"],
+)
+def test_dead_code_may_be_left_out_with_its_error(result: str, function: Callable[..., Any], found: list[str]) -> None:
+    assert observables(trial_of(FINE, BAD, result=result), Backend(function)) == found
+
+
+def failing(x: torch.Tensor) -> torch.Tensor:
+    """What a backend does that finds out too late what it cannot do."""
+    raise NotImplementedError("mine has no kernel for aten::add")
+
+
+def test_an_operator_is_refused_when_a_model_is_lowered() -> None:
+    with pytest.raises(Refused, match="aten::add"):
+        observables(trial_of(FINE, result="v0"), Backend(failing, RuntimeError("no kernel for aten::add")))
+    assert observables(trial_of(FINE, result="v0"), Backend(failing, RuntimeError("no")))[0] == "error"
+
+
+def test_an_operator_that_was_taken_is_not_refused_by_a_call() -> None:
+    assert observables(trial_of(FINE, result="v0"), Backend(failing)) == ["error"]
+
+
+def test_what_is_compiled_for_the_way_back_is_refused_there() -> None:
+    with pytest.raises(Refused, match="aten::add"):
+        observables(trial_of(FINE, result="v0", backward=True), Backend(failing))
