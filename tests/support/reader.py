@@ -72,4 +72,4 @@ class Reader:
             told_to_fail = any(line.endswith("failed") for line in step.expected)
             assert step.run.exit_code == (1 if told_to_fail else 0), f"{step.command}\n{step.run.output}"
             missing = [line for line in step.expected if line not in step.run.output]
-            assert not missing, f"{step.command}\n{step.run.output}"
+            assert not missing, f"{step.command}: not said: {missing}\n{step.run.output}"
