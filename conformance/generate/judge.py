@@ -286,20 +286,15 @@ class _Judge:
         rtol, atol = self._tolerances[dtype]
         found, theirs = mine.to(torch.float64), eager.to(torch.float64)
         largest = torch.finfo(eager.dtype).max
-        others = [each.to(torch.float64) for each in computed]
+        others = torch.stack([each.to(torch.float64) for each in computed])
         # what lies beyond the dtype is infinite in it
-        others = [
-            torch.where(each.abs() > largest, torch.copysign(torch.full_like(each, math.inf), each), each)
-            for each in others
-        ]
-        judged = torch.ones_like(theirs, dtype=torch.bool)
-        spread = torch.zeros_like(theirs)
+        others = torch.where(others.abs() > largest, torch.copysign(torch.tensor(math.inf), others), others)
         centre = others[0]
-        for each in (*others[1:], theirs):
-            same_kind = (each.isnan() == centre.isnan()) & (each.isinf() == centre.isinf())
-            judged &= same_kind & ~(each.isinf() & centre.isinf() & (each != centre))
-            distance = (each - centre).abs()
-            spread = torch.maximum(spread, torch.where(distance.isfinite(), distance, 0.0))
+        witnesses = torch.cat([others[1:], theirs[None]])
+        same_kind = (witnesses.isnan() == centre.isnan()) & (witnesses.isinf() == centre.isinf())
+        judged = (same_kind & ~(witnesses.isinf() & (witnesses != centre))).all(0)
+        distances = (witnesses - centre).abs()
+        spread = torch.where(distances.isfinite(), distances, 0.0).amax(0)
         size = centre.abs()
         finite = centre.isfinite()
         relative = torch.where(finite & (size > 0), spread / size.clamp_min(1e-300), 0.0)
@@ -317,18 +312,16 @@ class _Judge:
             brink |= finite & found.isinf() & (found.sign() == centre.sign()) & (size > math.sqrt(largest))
         wrong = judged & ~near & ~brink
         text = _told_difference(mine, eager, wrong)
-        return text or self._zeros(found, theirs, others, judged)
+        return text or _told_zeros(found, theirs, others, judged)
 
-    def _zeros(
-        self, found: torch.Tensor, theirs: torch.Tensor, others: Sequence[torch.Tensor], judged: torch.Tensor
-    ) -> str:
-        """Zeros of the other sign, where every computation agrees on the sign of an exact zero."""
-        zero = judged & (found == 0) & (theirs == 0)
-        for each in others:
-            zero &= (each == 0) & (torch.signbit(each) == torch.signbit(theirs))
-        wrong = zero & (torch.signbit(found) != torch.signbit(theirs))
-        count = int(wrong.sum())
-        return f"{count} of {wrong.numel()} elements are zeros of the other sign" if count else ""
+
+def _told_zeros(found: torch.Tensor, theirs: torch.Tensor, others: torch.Tensor, judged: torch.Tensor) -> str:
+    """Zeros of the other sign, where every computation (the rows of ``others``) agrees on the sign of an exact zero."""
+    signs = torch.signbit(theirs)
+    agreed = ((others == 0) & (torch.signbit(others) == signs)).all(0)
+    wrong = judged & (found == 0) & (theirs == 0) & agreed & (torch.signbit(found) != signs)
+    count = int(wrong.sum())
+    return f"{count} of {wrong.numel()} elements are zeros of the other sign" if count else ""
 
 
 def _told_difference(mine: torch.Tensor, eager: torch.Tensor, wrong: torch.Tensor) -> str:
