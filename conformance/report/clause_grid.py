@@ -6,9 +6,10 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
 from conformance.api.verdicts import Verdict
+from conformance.report.causes import clauses_of
 from conformance.report.model import Report
 from conformance.report.row_model import CellRow, ClauseRow
-from conformance.report.view import clauses_of, is_about_an_operator
+from conformance.report.view import is_about_an_operator
 
 LETTERS = {
     Verdict.PASS: "P",

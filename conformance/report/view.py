@@ -9,6 +9,7 @@ from typing import Any
 
 from conformance.api.verdicts import Verdict
 from conformance.report import operators
+from conformance.report.causes import Cause, causes_of, clauses_of
 from conformance.report.generated import GeneratedView, generated_view
 from conformance.report.model import Certification, MutantScore, Report
 from conformance.report.parts import as_json, read_part
@@ -108,6 +109,8 @@ class ReportView:
     #: The remarks of all clauses, each once.
     notes: tuple[str, ...]
     failing: tuple[CellRow, ...]
+    #: What is wrong, each thing once.
+    causes: tuple[Cause, ...]
     failures: tuple[FailureGroup, ...]
     known: tuple[KnownGroup, ...]
     operators: operators.OperatorSummary | None
@@ -129,6 +132,7 @@ def view_of(document: Mapping[str, Any]) -> ReportView:
         tuple(sorted({row.message for row in report.cells if row.verdict is Verdict.NOT_EXERCISED})),
         tuple(dict.fromkeys(note for row in report.cells for note in row.notes or ())),
         failing,
+        causes_of(report),
         failure_groups(report, failing),
         _known_groups(report),
         operators.summary_of(report.operators) if report.operators else None,
@@ -239,15 +243,6 @@ def _why_no_behaviour(report: Report, role: str) -> str:
     """Why the table of ``role`` is empty, in the words of the clauses that fill it (``availability.host``, for one)."""
     reasons = (row.message for row in report.cells if row.clause.endswith(f".{role}") and row.message)
     return "; ".join(dict.fromkeys(reasons)) or "no clause of this run has measured it"
-
-
-def clauses_of(report: Report) -> dict[str, ClauseRow]:
-    """The clauses by id; one that only cells name has no statement."""
-    known = {clause.id: clause for clause in report.clauses}
-    for row in report.cells:
-        if row.clause not in known:
-            known[row.clause] = ClauseRow(id=row.clause, suite=row.suite, level=row.level, statement="", source="")
-    return known
 
 
 def failure_groups(report: Report, rows: Iterable[CellRow], *, every: bool = False) -> tuple[FailureGroup, ...]:

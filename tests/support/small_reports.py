@@ -25,6 +25,7 @@ def cell(case: str, verdict: str = "PASS", phase: str = "", message: str = "", *
 def report_of(*rows: dict[str, Any], deselected: int = 0, **changed: Any) -> dict[str, Any]:
     """A small valid report. ``changed`` replaces values: ``run__seed=1`` that of ``seed`` in ``run``."""
     head: dict[str, Any] = {
+        "target": {},
         "run": {"id": "one", "started": "2026-01-01T00:00:00+00:00", "seconds": 1.5, "seed": 0, "argv": ["-k", "x"]},
         "harness": {"version": "1.0", "contract": {"version": "1", "sha256": "0" * 64}, "selftest": None},
         "environment": {"torch": "2.13.0", "python": "3.11.7", "platform": "Linux x86_64"},
@@ -45,5 +46,7 @@ def report_of(*rows: dict[str, Any], deselected: int = 0, **changed: Any) -> dic
         for parent in parents:
             place = place[parent]
         place[key] = value
+    if not head["target"]:
+        del head["target"]
     clause = {"id": "toy.works", "suite": "toy", "level": "core", "statement": "It works.", "source": "here"}
     return assemble(head, [clause], rows, deselected, None)
