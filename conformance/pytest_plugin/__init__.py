@@ -34,6 +34,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="a shared library that registers TorchScript backends; they are tried without a plugin",
     )
     group.addoption(
+        "--conformance-select",
+        action="append",
+        default=[],
+        metavar="ID,...",
+        help="try only these (repeatable), by any id that the harness prints: a suite, the id of a clause, of a cell, "
+        "of a test, or of a cause, or the fingerprint of a failure; the last two are looked up in the last report",
+    )
+    group.addoption(
         "--list-backends",
         action="store_true",
         help="show which backends there are, and whether each works here, and exit",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ from conformance.generate.budget import Budget
 from conformance.targets import TargetError, published_spec
 from conformance.toolchains import toolchains
 
+#: A list of ids has commas, and the id of a cell may have some in its brackets.
+_COMMA = re.compile(r",(?![^\[]*\])")
 _GIB = 2**30
 #: Seconds of a step, or GiB of a process: more than any has, and no more than the system calls can be given.
 _MOST = 1_000_000
@@ -30,6 +34,8 @@ class RunOptions:
 
     backends: tuple[str, ...]
     library: Path | None
+    #: The ids of what is tried; empty: all.
+    select: tuple[str, ...]
     compile_options: tuple[dict[str, Any], ...]
     limits: Limits
     seed: int
@@ -53,6 +59,7 @@ def parse(config: pytest.Config) -> RunOptions:
     return RunOptions(
         backends=tuple(option.conformance_backend),
         library=Path(option.conformance_library) if option.conformance_library else None,
+        select=_ids(option.conformance_select),
         compile_options=tuple(map(_json_object, option.conformance_compile_options)),
         limits=limits_of(config),
         seed=_seed(option.conformance_seed),
@@ -92,6 +99,12 @@ def _seed(text: str) -> int:
         return seed_of(text)
     except ValueError as error:
         raise pytest.UsageError(f"--conformance-seed: {error}; or 'random'") from None
+
+
+def _ids(given: Iterable[str]) -> tuple[str, ...]:
+    """What --conformance-select was given, each id once."""
+    found = (each.strip() for text in given for each in _COMMA.split(text))
+    return tuple(dict.fromkeys(filter(None, found)))
 
 
 def _budget(text: str) -> Budget:

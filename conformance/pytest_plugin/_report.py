@@ -21,8 +21,9 @@ from conformance.generate.budget import Budget
 from conformance.pytest_plugin import EXIT_HARNESS_ERROR, EXIT_INCOMPLETE
 from conformance.pytest_plugin._expectations import conclude
 from conformance.pytest_plugin._run import CELL
+from conformance.pytest_plugin._selection import Selection, own_name
 from conformance.pytest_plugin._telling import show
-from conformance.report import ReportError, ReportFolder, ReproducerFolder, RunFacts, build_report, printable
+from conformance.report import PART, ReportError, ReportFolder, ReproducerFolder, RunFacts, build_report, printable
 from conformance.report._escape import legible
 from conformance.report.formats.terminal import summary_text
 from conformance.run.plan import Cell, cells_of
@@ -56,6 +57,7 @@ class Reporter:
         reproducers: int,
         operators: Sequence[str],
         expectations_file: ExpectationsFile | None,
+        selection: Selection,
     ) -> None:
         self._config = config
         self._run = run
@@ -63,9 +65,11 @@ class Reporter:
         self._descriptions = {each.source.name: each for each in descriptions}
         self._folders = folders
         self._expectations = expectations
-        self._reproducers = {name: ReproducerFolder(folder.path, reproducers) for name, folder in folders.items()}
+        self._most_reproducers = reproducers
+        self._reproducers: dict[str, ReproducerFolder] = {}
         self._operators = tuple(operators)
         self._expectations_file = expectations_file
+        self._selection = selection
         #: Backend → the item's own name, ``suite::function[...]`` → cell; and those names that were selected to run.
         self._planned: dict[str, dict[str, Cell]] = {name: {} for name in folders}
         self._selected: set[str] = set()
@@ -103,6 +107,7 @@ class Reporter:
             "descriptions": descriptions,
             "args": [] if named else list(self._config.args),
             "operators": list(self._operators),
+            "failed": self._selection.failed,
         }
 
     pytest_configure_node = pytest.hookimpl(optionalhook=True)(pytest_configure_node)
@@ -115,12 +120,12 @@ class Reporter:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note what was selected, where the items are in this process."""
-        self._selected |= {_own_name(item.nodeid) for item in session.items if CELL in item.stash}
+        self._selected |= {own_name(item.nodeid) for item in session.items if CELL in item.stash}
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
         """Note what was selected, where the items are in the workers."""
-        self._selected |= {_own_name(nodeid) for nodeid in ids}
+        self._selected |= {own_name(nodeid) for nodeid in ids}
 
     def _plan(self, clauses: Iterable[Clause]) -> None:
         for clause in clauses:
@@ -136,10 +141,12 @@ class Reporter:
             return
         self._opened = [name for name, cells in self._planned.items() if not self._selected.isdisjoint(cells)]
         for name in self._opened:
+            folder = self._folders[name]
             try:
-                self._folders[name].open()
+                folder.open("" if self._selected.issuperset(self._planned[name]) else PART)
             except ReportError as error:
                 raise pytest.UsageError(str(error)) from error
+            self._reproducers[name] = ReproducerFolder(folder.path, self._most_reproducers)
             self._reproducers[name].clear()
 
     @pytest.hookimpl(tryfirst=True)
@@ -198,7 +205,7 @@ class Reporter:
             self._problems.append(text)
 
     def _cell_of(self, nodeid: str) -> Cell | None:
-        name = _own_name(nodeid)
+        name = own_name(nodeid)
         return next((cells[name] for cells in self._planned.values() if name in cells), None)
 
     def pytest_report_teststatus(
@@ -298,13 +305,6 @@ def _write_step_summary(reports: list[dict[str, Any]], problems: list[str]) -> N
             file.writelines(f"{markdown(report)}\n" for report in reports)
     except OSError as error:
         problems.append(f"the step summary cannot be written to GITHUB_STEP_SUMMARY: {error.strerror}")
-
-
-def _own_name(nodeid: str) -> str:
-    """``suite::function[...]`` of a node id, wherever its file lies."""
-    path, _, rest = nodeid.partition("::")
-    stem = path.replace("\\", "/").rpartition("/")[2].removesuffix(".py").removeprefix("test_")
-    return f"{stem}::{rest}"
 
 
 def _be_quiet_about_failures(config: pytest.Config) -> None:

@@ -87,12 +87,13 @@ class Runner:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Tell each item its cell, and mark it so that ``-m`` can choose a level."""
+        """Tell each item its cell, and mark it so that ``-m`` can choose a level, and ``-k`` a clause or a cell."""
         for item in items:
             cell = getattr(item, "callspec", None) and item.callspec.params.get("cell")  # type: ignore[attr-defined]
             if isinstance(cell, Cell):
                 item.stash[CELL] = cell
                 item.add_marker(pytest.mark.clause(cell.clause.id))
+                item.extra_keyword_matches |= {cell.id, cell.clause.id, _without_toolchain(cell.clause)}
                 item.add_marker(cell.clause.level.value)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -152,6 +153,11 @@ class Runner:
     def pytest_unconfigure(self) -> None:
         """End the zygote and what it forked."""
         self._run.close()
+
+
+def _without_toolchain(clause: Clause) -> str:
+    """The name of a suite's file without that of its toolchain: `-k test_operators` means the same for each."""
+    return f"test_{clause.suite.removeprefix(f'{clause.toolchain}_')}"
 
 
 def _in_our_words(clause: Callable[..., None]) -> Callable[..., None]:

@@ -13,7 +13,7 @@ import pytest
 
 from conformance._util.quiet import NUMPY_IS_MISSING, ignore_missing_numpy
 from conformance.api.errors import HarnessError
-from conformance.contract import Level, levels_of, suite_folders
+from conformance.contract import Level, installed_clauses, levels_of, suite_folders
 from conformance.devices import ZygotePool
 from conformance.discovery.describing import Description
 from conformance.discovery.selecting import SelectionError, select
@@ -24,8 +24,10 @@ from conformance.pytest_plugin._operators import chosen_operators
 from conformance.pytest_plugin._options import RunOptions, parse
 from conformance.pytest_plugin._report import Reporter
 from conformance.pytest_plugin._run import Runner
+from conformance.pytest_plugin._selection import Selection, Selector, failed_cells, found_paths
 from conformance.pytest_plugin._telling import telling
 from conformance.report import ReportError, ReportFolder, RunFacts
+from conformance.run.plan import cells_of
 from conformance.run.run_context import RunContext
 from conformance.standalone.reproducers import ReproducerWriter
 from conformance.targets import Target, TargetError, open_target
@@ -61,25 +63,27 @@ def _start_run(config: pytest.Config, options: RunOptions) -> None:
         target.expect(descriptions)
         _connect(target)
         operators = chosen_operators(config, pool, descriptions[0].toolchain)
+        selection = _selection(config, options, descriptions, operators)
         _choose_suites(config)
         if not config.option.collectonly:  # where nothing runs there is nothing to report
-            _register_reporter(config, options, descriptions, expectations, file, operators, target)
+            _register_reporter(config, options, descriptions, expectations, file, operators, target, selection)
     except BaseException:
         pool.close()
         raise
     run = _run_context(config, options, options.seed, pool, descriptions, native, target)
-    _register_runner(config, options, run, expectations, operators)
+    _register_runner(config, options, run, expectations, operators, selection)
 
 
 def _start_worker(config: pytest.Config, options: RunOptions, message: dict[str, Any]) -> None:
     """A worker of pytest-xdist, which the controller told what it found."""
-    config.args[:] = message["args"] or config.args
+    config.args[:] = message["args"] or found_paths(config.args)
     descriptions = [Description.from_message(each) for each in message["descriptions"]]
     pool = ZygotePool(options.limits)
     native, target = _target(config, options, pool)
     target.expect(descriptions)
     run = _run_context(config, options, message["seed"], pool, descriptions, native, target)
-    _register_runner(config, options, run, expectations_of(config, descriptions), message["operators"])
+    selection = Selection(options.select, message["failed"])
+    _register_runner(config, options, run, expectations_of(config, descriptions), message["operators"], selection)
 
 
 def _register_markers(config: pytest.Config) -> None:
@@ -141,9 +145,32 @@ def _check_level(options: RunOptions, descriptions: Sequence[Description]) -> No
             )
 
 
+def _selection(
+    config: pytest.Config, options: RunOptions, descriptions: Sequence[Description], operators: Sequence[str]
+) -> Selection:
+    """The ids that were asked for. Raises UsageError for one that chooses nothing of what is installed."""
+    names = [each.source.name for each in descriptions]
+    selection = Selection(options.select, failed_cells(options.select, options.report, names))
+    if options.select and not _names_paths(config):
+        generated = not options.generated.is_nothing
+        selection.expect_all_met(
+            cell
+            for clause in installed_clauses()
+            for each in descriptions
+            for cell in cells_of(clause, each, operators, generated=generated)
+        )
+    return selection
+
+
+def _names_paths(config: pytest.Config) -> bool:
+    return config.args_source is config.ArgsSource.ARGS
+
+
 def _choose_suites(config: pytest.Config) -> None:
     """Collect the contract, and what extensions add to it, when no path was given."""
-    if config.args_source is not config.ArgsSource.ARGS:
+    if _names_paths(config):
+        config.args[:] = found_paths(config.args)
+    else:
         config.args[:] = [str(each.folder) for each in suite_folders()]
 
 
@@ -175,11 +202,15 @@ def _register_runner(
     run: RunContext,
     expectations: Expectations,
     operators: Sequence[str],
+    selection: Selection,
 ) -> None:
     config.pluginmanager.register(_fixtures, "conformance-fixtures")
     writer = ReproducerWriter(run, options.reproducers)
     runner = Runner(run, expectations, writer, operators=operators, reruns=options.reruns)
     config.pluginmanager.register(runner, "conformance-runner")
+    if options.select:
+        planned = hasattr(config, "workerinput") or not _names_paths(config)
+        config.pluginmanager.register(Selector(selection, planned=planned), "conformance-selector")
 
 
 def _register_reporter(
@@ -190,6 +221,7 @@ def _register_reporter(
     file: ExpectationsFile | None,
     operators: Sequence[str],
     target: Target,
+    selection: Selection,
 ) -> None:
     folders = {each.source.name: ReportFolder(options.report, each.source.name) for each in descriptions}
     run = RunFacts(
@@ -202,5 +234,7 @@ def _register_reporter(
         level=options.level,
         target=target.described(),
     )
-    reporter = Reporter(config, run, descriptions, folders, expectations, options.reproducers, operators, file)
+    reporter = Reporter(
+        config, run, descriptions, folders, expectations, options.reproducers, operators, file, selection
+    )
     config.pluginmanager.register(reporter, "conformance-reporter")

@@ -9,10 +9,12 @@ from conformance._util.files import write_atomically
 from conformance.report._build import RunFacts, assemble, build_report
 from conformance.report._escape import printable
 from conformance.report._json import ReportError
-from conformance.report._store import ReportFolder, read_report, report_schema, write_report
+from conformance.report._store import PART, REPORT, ReportFolder, read_report, report_schema, write_report
 from conformance.report.reproducer_folder import ReproducerFolder
 
 __all__ = [
+    "PART",
+    "REPORT",
     "ReportError",
     "ReportFolder",
     "ReproducerFolder",

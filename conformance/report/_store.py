@@ -96,11 +96,17 @@ def _text_of(report: dict[str, Any]) -> str:
     return json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
+#: Below the folder of a backend: where the report of a run that tried a part of the contract lies.
+PART = "part"
+REPORT = "report.json"
+
+
 class ReportFolder:
     """``DIR/BACKEND``: cells.jsonl grows while the run goes on, report.json is written at its end.
 
-    What an earlier run left there stays until ``open``, which the first cell asks for. Raises ReportError for a folder
-    that cannot be made or written.
+    What an earlier run left there stays until ``open``, which the first cell asks for. A run of a part of the contract
+    has a folder of its own in it, and leaves alone what a whole run left. Raises ReportError for a folder that cannot
+    be made or written.
     """
 
     def __init__(self, root: Path, backend: str) -> None:
@@ -111,12 +117,17 @@ class ReportFolder:
             with tempfile.TemporaryFile(dir=self.path):  # said before anything runs, and nothing of it stays
                 pass
 
-    def open(self) -> None:
-        """Begin anew: without the cells of an earlier run, and without its report, which would pass for this one's."""
+    def open(self, part: str = "") -> None:
+        """Begin anew: without the cells of an earlier run, and without its report, which would pass for this one's.
+
+        ``part`` is the folder of a run of a part; empty for a run of the whole contract.
+        """
         from conformance.report.formats import formats
 
+        self.path /= part
         with _explained(self.path):
-            for name in ("report.json", *(each.file for each in formats().values())):
+            self.path.mkdir(exist_ok=True)
+            for name in (REPORT, *(each.file for each in formats().values())):
                 (self.path / name).unlink(missing_ok=True)
             self._cells = (self.path / "cells.jsonl").open("w", encoding="utf-8")
 
@@ -134,7 +145,7 @@ class ReportFolder:
         if self._cells is not None:
             self._cells.close()
         validate(report, "the report of this run")
-        path = self.path / "report.json"
+        path = self.path / REPORT
         with _explained(self.path):
             write_atomically(path, _text_of(report))
             for each in formats().values():

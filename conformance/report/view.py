@@ -164,8 +164,11 @@ def incomplete_line(report: Report) -> str:
 
 
 def level_line(report: Report) -> str:
-    """Whether the level was reached, and otherwise which one was."""
+    """Whether the level was reached, and otherwise which one was; of a part of the contract, that none is judged."""
     certification = report.certification
+    if report.plan.deselected:
+        of = report.plan.cells + report.plan.deselected
+        return f"A part of the contract ({report.plan.cells} of {of} cells): no level is judged."
     level, achieved = certification.level.value, certification.achieved
     if not certification.missing:
         return f"Level {level}: reached{shown_words(certification)}."

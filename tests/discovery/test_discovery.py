@@ -134,7 +134,7 @@ def test_a_library_needs_no_plugin(project: Project) -> None:
     run = project.run(f"--conformance-library={library_path()}", "-k", "test_composition")
     assert run.exit_code == 0, run.output
     assert run.report("reference")["backend"]["files"][0]["sha256"]
-    assert str(library_path()) not in (project.folder / "conformance-report/reference/report.json").read_text()
+    assert str(library_path()) not in (run.report_folder("reference") / "report.json").read_text()
 
 
 def test_a_library_that_cannot_be_used_is_explained(project: Project) -> None:

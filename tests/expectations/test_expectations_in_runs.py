@@ -30,9 +30,9 @@ def test_a_run_writes_what_the_next_one_excuses(updated: tuple[Project, Run]) ->
     assert then.verdicts("test_backend")[DEEPCOPY] == ("XFAIL", "run")
     assert "XFAIL (It takes one argument only." in then.output
     assert "Known failures" in then.output
-    assert "It takes one argument only" in (
-        then.folder / "conformance-report/test_backend/report.md"
-    ).read_text().replace("\n", " ")
+    assert "It takes one argument only" in (then.report_folder("test_backend") / "report.md").read_text().replace(
+        "\n", " "
+    )
 
 
 def test_expectations_do_not_rot(project: Project) -> None:

@@ -61,7 +61,7 @@ def test_values_that_differ_at_each_call_are_compared_by_their_outline(shared_ru
 def test_every_face_shows_the_table(shared_run: Callable[..., Run], capsys: pytest.CaptureFixture[str]) -> None:
     run = shared_run("--backend=reference", f"--conformance-operators={HANDFUL}", *TABLE)
     assert "Operators: 7, in " in run.output
-    folder = run.folder / "conformance-report/reference"
+    folder = run.report_folder("reference")
     assert "### Operators" in (folder / "report.md").read_text()
     assert main(["operators", str(folder / "report.json"), "--outcome", "not_applicable"]) == 0
     said = capsys.readouterr().out

@@ -312,7 +312,7 @@ def test_two_shards_of_a_real_run_come_to_what_one_run_comes_to(shared_run: Call
     parts = ("test_composition", "test_availability")
     shards = [shared_run("--backend=reference", "-k", part) for part in parts]
     whole = shared_run("--backend=reference", "-k", " or ".join(parts))
-    paths = [str(run.folder / "conformance-report/reference/report.json") for run in (*shards, whole)]
+    paths = [str(run.report_folder("reference") / "report.json") for run in (*shards, whole)]
     code, _, complained = desk.run("merge", *paths[:2], "-o", str(desk.merged))
     assert (code, complained) == (1, "")
     merged, expected = read_report(desk.merged), whole.report("reference")

@@ -240,7 +240,7 @@ def test_show_knows_every_face(path: Path, capsys: pytest.CaptureFixture[str]) -
 
 def test_a_run_writes_every_face(shared_run: Any) -> None:
     run: Run = shared_run("--backend=reference", "-k", "lowering.unregistered or unregistered")
-    folder = run.folder / "conformance-report" / "reference"
+    folder = run.report_folder("reference")
     assert {each.name for each in folder.iterdir()} == {
         *("report.json", "cells.jsonl"),
         *(each.file for each in formats().values()),

@@ -28,7 +28,7 @@ def test_two_workers_come_to_the_same_verdicts(shared_run: Callable[..., Run]) -
     assert alone.exit_code == spread.exit_code == 0, spread.output
     assert alone.verdicts("reference") == spread.verdicts("reference")
     assert alone.report("reference")["plan"] == spread.report("reference")["plan"]
-    lines = (spread.folder / "conformance-report/reference/cells.jsonl").read_text().splitlines()
+    lines = (spread.report_folder("reference") / "cells.jsonl").read_text().splitlines()
     assert len(lines) == spread.report("reference")["plan"]["cells"]
 
 
@@ -60,7 +60,7 @@ def test_a_part_of_the_contract_reaches_no_level(shared_run: Callable[..., Run])
 @pytest.mark.parametrize("backend", ["reference", "test_backend"])
 def test_no_path_of_the_machine_is_in_a_report(shared_run: Callable[..., Run], backend: str) -> None:
     run = shared_run(f"--backend={backend}", "-k", PART)
-    folder = run.folder / "conformance-report" / backend
+    folder = run.report_folder(backend)
     for name in ("report.json", "cells.jsonl", "report.md", "report.html"):
         text = (folder / name).read_text(encoding="utf-8")
         for path in (
@@ -151,13 +151,26 @@ def test_a_run_without_a_cell_leaves_an_earlier_report(project: Project, argumen
 
 
 def test_a_killed_run_leaves_no_report_of_an_earlier_one(project: Project) -> None:
-    folder = project.folder / "conformance-report/reference"
+    folder = project.folder / "conformance-report/reference/part"
     fill(folder)
     project.write("conftest.py", "import os\ndef pytest_runtest_makereport(item):\n    os._exit(9)\n")
     run = project.run("--backend=reference", "-k", "test_stable", "--rootdir=.", "-c", os.devnull, "-p", "conftest")
     assert run.exit_code == 9, run.output
     assert {path.name for path in folder.iterdir()} == {"cells.jsonl", "mine.txt"}
     assert (folder / "cells.jsonl").read_text() == ""
+
+
+def test_a_run_of_a_part_leaves_the_report_of_the_whole(project: Project) -> None:
+    before = fill(project.folder / "conformance-report/reference")
+    run = project.run("--backend=reference", "-k", "lowering.unregistered")
+    assert run.exit_code == 0, run.output
+    assert {path: path.read_text() for path in before} == before
+    part = project.folder / "conformance-report/reference/part"
+    assert "report: conformance-report/reference/part/report.json" in run.output
+    report = json.loads((part / "report.json").read_text())
+    cells, others = report["plan"]["cells"], report["plan"]["deselected"]
+    assert f"A part of the contract ({cells} of {cells + others} cells): no level is judged." in run.output
+    assert "NOT reached" not in run.output
 
 
 def fill(folder: Path) -> dict[Path, str]:
@@ -208,7 +221,7 @@ def test_a_corrupt_report_gets_one_clear_error(
 ) -> None:
     run = shared_run("--backend=reference", "-k", PART)
     path = tmp_path / "report.json"
-    path.write_text(damage((run.folder / "conformance-report/reference/report.json").read_text()))
+    path.write_text(damage((run.report_folder("reference") / "report.json").read_text()))
     with pytest.raises(ReportError) as error:
         read_report(path)
     assert complaint in str(error.value)
@@ -220,5 +233,5 @@ def test_a_corrupt_report_gets_one_clear_error(
 
 def test_a_report_can_be_shown_again(shared_run: Callable[..., Run], capsys: pytest.CaptureFixture[str]) -> None:
     run = shared_run("--backend=reference", "-k", PART)
-    assert main(["show", str(run.folder / "conformance-report/reference/report.json")]) == 0
+    assert main(["show", str(run.report_folder("reference") / "report.json")]) == 0
     assert "Availability on the host" in capsys.readouterr().out

@@ -91,7 +91,7 @@ def packed(tmp_path_factory: pytest.TempPathFactory, shared_run: Callable[..., R
     done = answer(folder, bare_python, "--library", str(library_path()))
     assert done.returncode == 0, done.stderr
     local = shared_run("--backend=reference", "-k", PART)
-    return Packed(folder, local.folder / "conformance-report" / "reference" / "report.json")
+    return Packed(folder, local.report_folder("reference") / "report.json")
 
 
 @pytest.mark.slow
@@ -185,7 +185,7 @@ def test_what_ends_a_process_on_the_target_costs_one_entry(
     assert done.returncode == 0, done.stderr
     part = "(test_lite_interpreter and (test_types or test_unknown)) or (test_availability and test_text)"
     local = shared_run(f"--backend={backend}", "-k", part)
-    found = Packed(pack, local.folder / "conformance-report" / backend / "report.json")
+    found = Packed(pack, local.report_folder(backend) / "report.json")
     capsys.readouterr()
     code, said, cells = found.unpack(capsys)
     assert (code, said) == (0, "")

@@ -305,7 +305,7 @@ def test_none_are_written_when_none_are_wanted(project: Project) -> None:
         "--backend=test_backend", "-k", "test_outputs and lowering and add", "--conformance-reproducers=0"
     )
     assert not scripts_of(run, "test_backend")
-    assert not (run.folder / "conformance-report/test_backend/reproducers").exists()
+    assert not (run.report_folder("test_backend") / "reproducers").exists()
     refused = project.run("--backend=test_backend", "--conformance-reproducers=-1")
     assert refused.exit_code == 4
     assert "--conformance-reproducers takes 0 or a positive number, found -1" in refused.output

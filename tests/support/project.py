@@ -22,9 +22,14 @@ class Run:
     output: str
     folder: Path
 
+    def report_folder(self, backend: str) -> Path:
+        """Where the report of one backend lies: that of the whole contract, or else of the part that was tried."""
+        whole = self.folder / "conformance-report" / backend
+        return whole if (whole / "report.json").is_file() else whole / "part"
+
     def report(self, backend: str) -> dict[str, Any]:
         """The report of one backend."""
-        text = (self.folder / "conformance-report" / backend / "report.json").read_text(encoding="utf-8")
+        text = (self.report_folder(backend) / "report.json").read_text(encoding="utf-8")
         report: dict[str, Any] = json.loads(text)
         return report
 

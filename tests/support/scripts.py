@@ -41,7 +41,7 @@ def run_script(script: Path, *arguments: str, site: Path | None = None, **variab
 
 def scripts_of(run: Run, backend: str) -> dict[str, Path]:
     """Cell id → script, as the rows of the report name them."""
-    folder = run.folder / "conformance-report" / backend
+    folder = run.report_folder(backend)
     rows = run.report(backend)["cells"]
     return {row["id"]: folder / row["reproducer"]["script"] for row in rows if "reproducer" in row}
 

@@ -59,7 +59,7 @@ def _level(view: ReportView, width: int) -> str:
     """What was reached, and what is missing."""
     missing = view.report.certification.missing
     lines = [view.incomplete] if view.incomplete else []
-    if not missing:
+    if not missing or view.report.plan.deselected:
         return "\n".join([*lines, view.level])
     lines.append(f"{view.level} Missing:")
     shown = missing[:_SENTENCES_SHOWN]
