@@ -54,7 +54,8 @@ def _show(options: argparse.Namespace) -> int:
     except ReportError as error:
         return refuse(str(error))
     if options.format == "terminal":
-        return _put(legible(summary_text(report, shutil.get_terminal_size().columns)), options.output)
+        width, folder = shutil.get_terminal_size().columns, options.report.parent
+        return _put(legible(summary_text(report, width, folder=folder)), options.output)
     return _put(formats()[options.format].render(report), options.output)
 
 

@@ -22,25 +22,27 @@ from conformance.pytest_plugin import EXIT_HARNESS_ERROR, EXIT_INCOMPLETE
 from conformance.pytest_plugin._expectations import conclude
 from conformance.pytest_plugin._run import CELL
 from conformance.pytest_plugin._selection import Selection, own_name
+from conformance.pytest_plugin._short_summary import failed_lines
 from conformance.pytest_plugin._telling import show
 from conformance.report import PART, ReportError, ReportFolder, ReproducerFolder, RunFacts, build_report, printable
 from conformance.report._escape import legible
 from conformance.report.formats.terminal import summary_text
 from conformance.run.plan import Cell, cells_of
 
+#: Verdict → the letter of a cell, what pytest counts and lists it as, and its colours.
 _LETTERS = {
     Verdict.PASS: (".", "passed", {"green": True}),
     Verdict.FAIL: ("F", "failed", {"red": True}),
-    Verdict.CRASH: ("C", "crashed", {"red": True}),
-    Verdict.TIMEOUT: ("T", "timed out", {"red": True}),
+    Verdict.CRASH: ("C", "failed", {"red": True}),
+    Verdict.TIMEOUT: ("T", "failed", {"red": True}),
     Verdict.UNSUPPORTED: ("u", "unsupported", {"yellow": True}),
     Verdict.NOT_APPLICABLE: ("n", "not applicable", {"yellow": True}),
     Verdict.NOT_EXERCISED: ("-", "not exercised", {"yellow": True}),
     Verdict.XFAIL: ("x", "xfailed", {"yellow": True}),
     Verdict.XPASS: ("X", "xpassed", {"red": True}),
-    Verdict.XFAIL_MISMATCH: ("M", "mismatched", {"red": True}),
-    Verdict.FLAKY: ("~", "flaky", {"red": True}),
-    Verdict.HARNESS_ERROR: ("H", "harness error", {"red": True}),
+    Verdict.XFAIL_MISMATCH: ("M", "failed", {"red": True}),
+    Verdict.FLAKY: ("~", "failed", {"red": True}),
+    Verdict.HARNESS_ERROR: ("H", "failed", {"red": True}),
 }
 
 
@@ -73,10 +75,14 @@ class Reporter:
         #: Backend → the item's own name, ``suite::function[...]`` → cell; and those names that were selected to run.
         self._planned: dict[str, dict[str, Cell]] = {name: {} for name in folders}
         self._selected: set[str] = set()
+        self._lists_failures = False
         #: The backends whose folder is this run's: those with a cell that was selected, once a cell has started.
         self._opened: list[str] = []
         self._rows: dict[str, dict[str, dict[str, Any]]] = {name: {} for name in folders}
+        #: Backend → cell → its item, as pytest prints it.
+        self._nodeids: dict[str, dict[str, str]] = {name: {} for name in folders}
         self._reports: list[dict[str, Any]] = []
+        self._has_ended = False
         self._lines: list[str] = []
         self._problems: list[str] = []
         self._warnings: list[str] = []
@@ -89,7 +95,7 @@ class Reporter:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionstart(self) -> None:
         """Leave the telling of failures to the summary at the end."""
-        _be_quiet_about_failures(self._config)
+        self._lists_failures = _be_quiet_about_failures(self._config)
 
     def pytest_report_header(self) -> list[str]:
         """What is being certified, and the seed and the budget that reproduce it."""
@@ -157,6 +163,7 @@ class Reporter:
             if report.failed:
                 self._broken(report)
             return
+        self._nodeids[attached["backend"]][attached["row"]["id"]] = report.nodeid
         for text in attached.pop("told", ()):
             show(self._config, text)
         self._keep_reproducer(attached)
@@ -218,6 +225,8 @@ class Reporter:
         row = attached["row"]
         verdict = Verdict(row["verdict"])
         letter, word, markup = _LETTERS[verdict]
+        if self._has_ended and word == "failed":  # these lines of pytest's are read by programs too
+            return word, letter, ("FAILED", markup)
         detail = row["phase"] if verdict.is_breach else printable(row.get("expectation", {}).get("reason", ""))
         return word, letter, (f"{verdict.value}{f' ({detail})' if detail else ''}", markup)
 
@@ -226,6 +235,7 @@ class Reporter:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the reports and settle the exit code. Where no cell was started, pytest's own says what went wrong."""
+        self._has_ended = True
         if not self._opened or session.exitstatus == pytest.ExitCode.USAGE_ERROR:
             return
         self._run = dataclasses.replace(self._run, seconds=time.monotonic() - self._began)
@@ -283,7 +293,8 @@ class Reporter:
         verbosity = terminalreporter.verbosity
         for report in self._reports:
             terminalreporter.section(f"conformance of {report['backend']['name']}", sep="=")
-            terminalreporter.write_line(legible(summary_text(report, width, verbosity=verbosity)))
+            folder = self._folders[report["backend"]["name"]].path
+            terminalreporter.write_line(legible(summary_text(report, width, verbosity=verbosity, folder=folder)))
         terminalreporter.write_line("")
         for problem in self._problems:
             terminalreporter.write_line(f"ERROR: {problem}", red=True)
@@ -291,6 +302,10 @@ class Reporter:
             terminalreporter.write_line(f"WARNING: {warning}", yellow=True)
         for line in self._lines:
             terminalreporter.write_line(line)
+        if self._lists_failures:
+            for report in self._reports:
+                for line in failed_lines(report, self._nodeids[report["backend"]["name"]], width):
+                    terminalreporter.write_line(line, red=True)
 
 
 def _write_step_summary(reports: list[dict[str, Any]], problems: list[str]) -> None:
@@ -307,10 +322,15 @@ def _write_step_summary(reports: list[dict[str, Any]], problems: list[str]) -> N
         problems.append(f"the step summary cannot be written to GITHUB_STEP_SUMMARY: {error.strerror}")
 
 
-def _be_quiet_about_failures(config: pytest.Config) -> None:
-    """The summary tells each failure once; pytest's own sections would tell it twice more. ``--tb`` and ``-r`` win."""
+def _be_quiet_about_failures(config: pytest.Config) -> bool:
+    """The summary tells each failure once; pytest's own sections would tell it twice more. ``--tb`` and ``-r`` win.
+
+    Returns whether failures are left to be listed.
+    """
     if config.option.verbose <= 0 and config.option.tbstyle == "auto":
         config.option.tbstyle = "no"
     terminal: Any = config.pluginmanager.getplugin("terminalreporter")
-    if terminal is not None and "-r" not in " ".join(str(each)[:2] for each in config.invocation_params.args):
-        terminal.reportchars = ""
+    if terminal is None or any(str(each).startswith("-r") for each in config.invocation_params.args):
+        return False
+    terminal.reportchars = ""
+    return True

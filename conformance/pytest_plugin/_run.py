@@ -194,7 +194,8 @@ def _attach(report: pytest.TestReport, row: dict[str, Any], cell: Cell) -> None:
 def _failure_text(row: dict[str, Any], statement: str) -> str:
     """A failing cell, for a reader of pytest's own failure section."""
     phase = f" in {row['phase']}" if row["phase"] else ""
-    parts = [f"{row['id']}: {row['verdict']}{phase}", statement, row["message"]]
+    # the first line stands behind the test's name where pytest lists what failed
+    parts = [f"{row['verdict']}{phase}: {row['message']}", row["id"], statement]
     error = row.get("error") or {}
     findings = row.get("generated", {}).get("findings", ())
     if findings:

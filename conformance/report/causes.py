@@ -172,10 +172,12 @@ def _cause(
 
 
 def _size(sighting: _Sighting, simplest: Mapping[str, int]) -> tuple[Any, ...]:
-    """What the smallest example has least of: a script to run comes first, then a short program, then an early case."""
+    """What the smallest example has least of: a script to run comes first, then a short program, then an early case,
+    then the clause that the self-test has proven most often, which says the plainest things."""
+    proofs = len(shipped_evidence().of(sighting.row.clause))
     finding, row = sighting.finding, sighting.row
     program = (len(finding.source.splitlines()), len(finding.inputs)) if finding else (0, 0)
-    return (not sighting.reproducer, *program, simplest[row.case], _LEVELS.index(row.level))
+    return (not sighting.reproducer, *program, simplest[row.case], _LEVELS.index(row.level), -proofs)
 
 
 def _grounds(row: CellRow, finding: Finding | None) -> Iterator[str]:

@@ -191,7 +191,9 @@ class Plan(Part, frozen=True, kw_only=True):
     """How much was planned."""
 
     cells: Annotated[Count, Meta(description="how many were planned; as many stand in cells")]
-    deselected: Annotated[Count, Meta(description="cells of the contract that -k, -m, --conformance-select or a path left out")]
+    deselected: Annotated[
+        Count, Meta(description="cells of the contract that -k, -m, --conformance-select or a path left out")
+    ]
     sha256: Annotated[Sha256, Meta(description="over the ids of the planned cells")]
 
 

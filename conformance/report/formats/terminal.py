@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from tabulate import tabulate
 
+from conformance.report.formats.causes_text import causes_text
 from conformance.report.generated import GeneratedView
 from conformance.report.operators import OperatorSummary
 from conformance.report.row_model import CellRow, Steps
@@ -40,15 +42,22 @@ _FINDINGS_SHOWN = 5
 _NEVER_SHOWN = 3
 
 
-def summary_text(report: dict[str, Any], width: int, *, verbosity: int = 0) -> str:
-    """The whole summary of one backend. ``verbosity``: below 0 only suites and level, above 0 every failing cell."""
+def summary_text(report: dict[str, Any], width: int, *, verbosity: int = 0, folder: Path | None = None) -> str:
+    """The whole summary of one backend: what is wrong, then what there was.
+
+    ``verbosity``: below 0 only suites, failures and level, above 0 every cause and failing cell. ``folder`` is where
+    the report lies, with its reproducers.
+    """
     view, every = view_of(report), verbosity > 0
-    parts = [textwrap.fill(view.headline, width), _suites(view.suites)]
+    parts = [textwrap.fill(view.headline, width)]
+    if verbosity >= 0:
+        parts.append(causes_text(view, width, folder or Path(), every=every))
+    parts.append(_suites(view.suites))
     if verbosity >= 0:
         parts += [*_availability(view, width), _list("Notes", view.notes, width)]
     parts += [_operators(view.operators, width, every=every) if view.operators else ""]
     parts += [_generated(view.generated, width, verbosity) if view.generated else ""]
-    parts += [_known(view.known, width, every=every), _failures(view, width, every=every)]
+    parts += [_known(view.known, width, every=every), _failures(view, width, every=every, messages=verbosity != 0)]
     if verbosity >= 0:
         parts.append(textwrap.fill(view.selftest, width))
     parts.append(_level(view, width))
@@ -171,7 +180,8 @@ def _counted(number: int, name: str) -> str:
     return f"{number} {name}{'' if number == 1 else 's'}"
 
 
-def _failures(view: ReportView, width: int, *, every: bool) -> str:
+def _failures(view: ReportView, width: int, *, every: bool, messages: bool) -> str:
+    """The cells that fail, ``every`` one or by clause; with ``messages`` where no cause has told these."""
     if not view.failing:
         return ""
     groups = failure_groups(view.report, view.failing, every=True) if every else view.failures
@@ -179,7 +189,7 @@ def _failures(view: ReportView, width: int, *, every: bool) -> str:
     for group in groups:
         first = group.cells[0]
         lines += _hanging(_head(group.cells), width, 2)
-        for text in attempt_lines(first) or [first.message]:
+        for text in attempt_lines(first) or [first.message] if messages else ():
             lines += _hanging(textwrap.shorten(text, 3 * width), width, 6)
     return "\n".join(lines)
 
