@@ -14,6 +14,8 @@ from conformance.report._json import ReportError
 
 #: The first line of every script, by which a later run knows what is its own to remove.
 MARK = "# Written by torch-conformance: a failure of a backend, to be seen without the harness."
+#: The script that is read and run, and what it imports.
+SCRIPT, SUPPORT = "reproduce.py", "support.py"
 #: How many of the failures that have none are named.
 _SHOWN = 5
 
@@ -47,7 +49,7 @@ class ReproducerFolder:
         except OSError as error:
             raise ReportError(f"the reproducers cannot be written to {self.path}: {error.strerror}") from error
         self._written[group] += 1 + len(message.get("others", ()))
-        return f"reproducers/{message['name']}/reproduce.py"
+        return f"reproducers/{message['name']}/{SCRIPT}"
 
     def summary(self) -> list[str]:
         """Where the reproducers are, for the end of a run; and which failures have none."""
@@ -62,7 +64,7 @@ class ReproducerFolder:
 
     def clear(self) -> None:
         """Remove the reproducers of an earlier run, and nothing that somebody else put there."""
-        for script in sorted(self.path.glob("*/reproduce.py")):
+        for script in sorted(self.path.glob(f"*/{SCRIPT}")):
             with contextlib.suppress(OSError, UnicodeDecodeError):
                 if script.read_text(encoding="utf-8").startswith(MARK):
                     _remove(script.parent)
@@ -72,7 +74,7 @@ class ReproducerFolder:
 
 def _remove(folder: Path) -> None:
     for file in folder.iterdir():
-        ours = file.name in ("reproduce.py", "inputs.pt") or file.name.startswith(("artifact-", "altered-"))
+        ours = file.name in (SCRIPT, SUPPORT, "inputs.pt") or file.name.startswith(("artifact-", "altered-"))
         if ours and file.is_file():
             file.unlink()
     shutil.rmtree(folder / "__pycache__", ignore_errors=True)

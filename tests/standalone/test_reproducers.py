@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from support.generated_rows import generated_clause
 from support.project import Project, Run
-from support.scripts import failing_rows, run_script, scripts_of
+from support.scripts import code_of, failing_rows, run_script, scripts_of
 
 from conformance.api.errors import ConformanceFailure
 from conformance.api.verdicts import Outcome, Verdict
@@ -117,8 +117,9 @@ def test_no_path_of_the_machine_is_in_a_reproducer(third_parties: Run) -> None:
 
 def test_a_library_that_is_not_found_is_asked_for(third_parties: Run, tmp_path: Path) -> None:
     original = next(iter(scripts_of(third_parties, "test_backend").values()))
-    script = tmp_path / "reproduce.py"
-    script.write_text(original.read_text().replace("libjitbackend_test.so", "libnowhere.so"))
+    script = _copied(original.parent, tmp_path / "copy", "support.py")
+    support = script.with_name("support.py")
+    support.write_text(support.read_text().replace("libjitbackend_test.so", "libnowhere.so"))
     told = run_script(script)
     assert told.exit_code == 2
     assert "libnowhere.so was not found" in told.output
@@ -127,11 +128,29 @@ def test_a_library_that_is_not_found_is_asked_for(third_parties: Run, tmp_path: 
 
 
 def test_a_script_that_breaks_says_so_and_does_not_claim_the_failure(third_parties: Run, tmp_path: Path) -> None:
-    script = tmp_path / "reproduce.py"  # without its inputs
-    script.write_text(scripts_of(third_parties, "test_backend")[ADD].read_text())
-    told = run_script(script)
+    original = scripts_of(third_parties, "test_backend")[ADD]
+    told = run_script(_copied(original.parent, tmp_path / "without inputs", "support.py"))
     assert told.exit_code == 3, told.output
     assert "inputs.pt" in told.output
+    told = run_script(_copied(original.parent, tmp_path / "without support"))
+    assert told.exit_code == 2, told.output
+    assert "No module named 'support'" in told.output
+
+
+def _copied(folder: Path, to: Path, *beside: str) -> Path:
+    """The script of a folder in another one, with some of what lies beside it."""
+    to.mkdir()
+    for name in ("reproduce.py", *beside):
+        (to / name).write_bytes((folder / name).read_bytes())
+    return to / "reproduce.py"
+
+
+def test_a_script_shows_the_model_the_calls_and_the_comparison(third_parties: Run) -> None:
+    lines = scripts_of(third_parties, "test_backend")[ADD].read_text().splitlines()
+    shown = ("class Add(", "load_backend()", "torch._C._jit_to_backend(", "lowered.forward(", "assert_close(found")
+    places = [next(n for n, line in enumerate(lines) if text in line) for text in shown]
+    assert places == sorted(places)
+    assert len(lines) <= 50
 
 
 # Saboteurs.
@@ -165,7 +184,8 @@ def test_failures_of_every_kind_show_again(sabotaged: Run) -> None:
 
 def test_what_needs_the_authors_class_says_so(sabotaged: Run) -> None:
     (script,) = scripts_of(sabotaged, "hangs_in_compile").values()
-    assert "torch-conformance: the backend is registered by the Python of its" in " ".join(script.read_text().split())
+    said = " ".join(script.with_name("support.py").read_text().split())
+    assert "torch-conformance: the backend is registered by the Python of its" in said
 
 
 # Every clause and every verb.
@@ -247,7 +267,7 @@ def test_every_clause_and_every_verb_has_a_script(attempts: list[Attempt], tmp_p
     # Eager outputs are computed for the harness; the rest is asked by no clause that the reference backend comes to.
     assert set(_verbs_of_clauses()) - asked <= {"samples"}
     for each in attempts:
-        text = each.script.files["reproduce.py"].decode()
+        text = code_of(each.script.files)
         ast.parse(text)
         assert not re.search(r"^\s*(from|import) conformance", text, re.MULTILINE), each.clause.id
         assert "Subject()" not in text
@@ -317,7 +337,7 @@ def test_reproducers_of_an_earlier_run_are_removed_and_nothing_else(tmp_path: Pa
         "reproduce.py": b"# Written by torch-conformance: a failure of a backend, to be seen without the harness.\n"
     }
     reproducers = ReproducerFolder(tmp_path, 1)
-    assert reproducers.write(row, Reproducer("mine", {**files, "artifact-1.pt": b"x"}).as_message())
+    assert reproducers.write(row, Reproducer("mine", {**files, "support.py": b"", "artifact-1.pt": b"x"}).as_message())
     assert reproducers.write(row, Reproducer("second", files).as_message()) is None
     (tmp_path / "reproducers/theirs").mkdir()
     (tmp_path / "reproducers/theirs/reproduce.py").write_text("print('written by hand')\n")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from support.project import Project, Run
-from support.scripts import Told, run_script, scripts_of
+from support.scripts import Told, code_of, run_script, scripts_of
 
 from conformance.api.errors import ConformanceFailure
 from conformance.api.verdicts import Outcome, Verdict
@@ -193,7 +193,8 @@ def test_failures_that_the_clause_judges_are_gone_with_eager(sabotaged: Run) -> 
 
 @pytest.mark.slow
 def test_what_needs_the_authors_class_says_so(sabotaged: Run) -> None:
-    text = " ".join(first_script(sabotaged, "dynamo_writes_unseen").read_text().split())
+    support = first_script(sabotaged, "dynamo_writes_unseen").with_name("support.py")
+    text = " ".join(support.read_text().split())
     assert "torch-conformance: the backend is registered by the Python of its" in text
 
 
@@ -252,7 +253,7 @@ def test_every_verb_can_be_told(attempts: dict[str, tuple[FailingCell, Reproduce
     # Eager outputs are computed for the harness; "eager" caches and delegates nothing; no clause asks for the rest yet.
     assert known - asked <= {"samples", "load_cache", "operators_run_in_training", "switch"}
     for clause, (_, script) in attempts.items():
-        text = script.files["reproduce.py"].decode()
+        text = code_of(script.files)
         assert not re.search(r"^\s*(from|import) conformance", text, re.MULTILINE), clause
         assert "Subject()" not in text
         _define(text, clause)

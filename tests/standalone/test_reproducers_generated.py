@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 from support.descriptions import ANY_BACKEND
-from support.scripts import Told, run_script
+from support.scripts import Told, code_of, run_script
 
 from conformance.api.verdicts import Outcome, Verdict
 from conformance.compare.comparison import Margin
@@ -116,11 +116,13 @@ def written(folder: Path, files: dict[str, bytes]) -> Path:
 
 
 def test_a_script_shows_the_model_first() -> None:
-    text = files_of(DOUBLED, "values")["reproduce.py"].decode()
-    ast.parse(text)
+    files = files_of(DOUBLED, "values")
+    ast.parse(code_of(files))
+    text = files["reproduce.py"].decode()
     assert max(map(len, text.splitlines())) <= 200
     lines = text.splitlines()
-    assert lines.index("class Model(torch.nn.Module):") < 70
+    assert lines.index("class Model(torch.nn.Module):") < 30
+    assert len(lines) < 60
     assert '    with step("step 3 (call)", model0, inputs3) as seen:' in lines
     assert "        seen.result = lowered0(*inputs3)" in text.replace("    with torch.no_grad():\n    ", "")
     assert "import conformance" not in text
@@ -132,7 +134,7 @@ def test_a_script_shows_the_model_first() -> None:
 def test_what_was_played_before_is_played_before(toolchain: str) -> None:
     text = files_of(DOUBLED, "values", toolchain, before=(DOUBLED, EVERYTHING))["reproduce.py"].decode()
     ast.parse(text)
-    assert "trials = (before_1, before_2, trial,)" in text
+    assert "reproduce(before_1, before_2, trial)" in text
     assert text.index("def trial(") < text.index("def before_1(")
 
 
@@ -156,7 +158,7 @@ def test_a_tensor_is_written_as_it_lies(layout: str, dtype: str) -> None:
 def test_large_tensors_lie_beside_the_script() -> None:
     large = dataclasses.replace(DOUBLED.steps[2], call=Call((TensorSpec("float32", (40, 40)),)))
     files = files_of(dataclasses.replace(DOUBLED, steps=(*DOUBLED.steps[:2], large)), "values")
-    assert set(files) == {"reproduce.py", "inputs.pt"}
+    assert set(files) == {"reproduce.py", "support.py", "inputs.pt"}
 
 
 def test_scripts_tell_what_is_there(tmp_path: Path) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,19 @@ def run_script(script: Path, *arguments: str, site: Path | None = None, **variab
         check=False,
     )
     return Told(done.returncode, done.stdout)
+
+
+def code_of(files: Mapping[str, bytes]) -> str:
+    """The code of a reproducer as one text: what its script imports of support, in front of the script."""
+    support = files["support.py"].decode()
+    script = files["reproduce.py"].decode()
+    imported = re.search(r"^from support import (?:\((?P<many>[^)]*)\)|(?P<few>.*))$", script, re.MULTILINE)
+    assert imported is not None, script
+    names = re.findall(r"\w+", imported["many"] or imported["few"])
+    bound = {name for name in names if re.search(rf"^(?:class|def) {name}\b|^{name}\b.* = ", support, re.MULTILINE)}
+    assert bound == set(names), f"support.py lacks {set(names) - bound}"
+    rest = script[: imported.start()] + script[imported.end() :]
+    return support + rest.replace("from __future__ import annotations\n", "")
 
 
 def scripts_of(run: Run, backend: str) -> dict[str, Path]:

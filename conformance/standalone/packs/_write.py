@@ -21,7 +21,7 @@ from conformance.run.run_context import RunContext
 from conformance.standalone.packs import _runner
 from conformance.standalone.packs._recordings import PackRun, Recording, RecordingPool, SampleCalls
 from conformance.standalone.packs._values import digest_of, to_json
-from conformance.standalone.reproducers._script import used_imports
+from conformance.standalone.reproducers._assembly import used_imports
 from conformance.standalone.reproducers._sources import Collection
 from conformance.standalone.reproducers.kit import kit_of
 from conformance.toolchains import toolchain_named

@@ -8,10 +8,8 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-import jinja2
 import torch
 
-from conformance._util.privacy import without_paths
 from conformance.api.verdicts import Verdict
 from conformance.compare.values import decode
 from conformance.devices import Limits
@@ -19,18 +17,12 @@ from conformance.discovery.describing import Description
 from conformance.generate import AS_CASE
 from conformance.generate.tally import Finding
 from conformance.generate.tolerances import tolerances_of
-from conformance.report.reproducer_folder import MARK
+from conformance.report.reproducer_folder import SCRIPT
 from conformance.run.result import Result
 from conformance.standalone.reproducers import _process, _trial
+from conformance.standalone.reproducers._assembly import Parts, assembled, hanging
 from conformance.standalone.reproducers._scenario import CannotReproduce, ReproducedBackend
-from conformance.standalone.reproducers._script import (
-    GUARD,
-    Reproducer,
-    folder_name,
-    hanging,
-    in_double_quotes,
-    used_imports,
-)
+from conformance.standalone.reproducers._script import NEEDS_AUTHOR, Reproducer, folder_name
 from conformance.standalone.reproducers._sources import Collection
 from conformance.standalone.reproducers._straight import Trials
 from conformance.standalone.reproducers.kit import Kit, kit_of
@@ -87,33 +79,18 @@ def _files(
     text = "\n\n".join([main, *before])
     collection.add(_PLAYER, *(name for name in _PLAYED_BY if re.search(rf"\b{name}\(", text)))
     collection.add_all(_trial.__name__)
-    helpers = "\n\n\n".join(collection.texts())
-    constants = in_double_quotes("\n".join(_constants(finding, description, backend, kit, limits)))
-    names = ", ".join([*(f"before_{place}" for place in range(1, len(before) + 1)), "trial"])
-    body = "\n\n".join([GUARD, *written.models, text, constants, helpers])
-    imports = {*collection.imports, "import torch.nn.functional as F", "from math import inf, nan", "import traceback"}
-    standard, third = used_imports(imports, body)
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("conformance.standalone.reproducers"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
+    names = [*(f"before_{place}" for place in range(1, len(before) + 1)), "trial"]
+    imports = {"import torch.nn.functional as F", "from math import inf, nan"}
+    # What has to be played before it in the same process comes last: it is the trial that is read.
+    parts = Parts(
+        docstring=_docstring(finding, result, description, kit, seed),
+        explanation=_explanation(backend, kit),
+        own=(*models, main, *others, *before),
+        arguments=tuple(names),
+        constants=("\n".join(_constants(finding, description, backend, kit, limits)),),
+        imports=frozenset(imports),
     )
-    script = environment.get_template("generated.py.j2").render(
-        mark=MARK,
-        docstring=_docstring(finding, result, description, backend, kit, seed),
-        standard=standard,
-        guard=GUARD.strip(),
-        others=third,
-        models="\n\n\n".join(models),
-        main=main,
-        before="\n\n\n".join([*others, *before]),
-        names=names,
-        constants=constants,
-        helpers=helpers,
-    )
-    files = {"reproduce.py": script.encode()}
+    files = assembled(parts, collection, lambda definition: False)
     if written.values:
         buffer = io.BytesIO()
         torch.save(written.values, buffer)
@@ -139,7 +116,9 @@ def _constants(
     yield 'BACKEND = os.environ.get("REPRODUCER_BACKEND", NAME)'
     yield from kit.constants(backend)
     yield f"DISTRIBUTION = {description.source.distribution!r}"
-    yield "#: The author's class, where only that can do something; it needs torch-conformance to be installed."
+    yield "#: The author's class, which may know where the backend is."
+    yield f"PLUGIN = {description.source.value!r}"
+    yield "#: The same, where only that can do something; it needs torch-conformance to be installed."
     yield f"AUTHOR = {author!r}"
     yield f"LOWERS = {backend.reproduction.lowers!r}"
     yield f"SPEC = {_spelt(spec)}"
@@ -167,33 +146,33 @@ def _spelt(spec: bytes | None) -> str:
     raise CannotReproduce("its compile spec cannot be written down")
 
 
-def _docstring(
-    finding: Finding, result: Result, description: Description, backend: ReproducedBackend, kit: Kit, seed: int
-) -> str:
+def _docstring(finding: Finding, result: Result, description: Description, kit: Kit, seed: int) -> str:
     cell, source = result.cell, description.source
     version = f" ({source.distribution} {source.version})" if source.distribution else ""
-    needs = kit.needs
-    if backend.author:
-        needs = (
-            "torch, the backend's package and torch-conformance: the backend is registered by the Python of its "
-            "author's class, which derives from the harness's"
-        )
-    lines = [
-        f"{cell.id}: {finding.verdict} in {finding.phase}",
-        "",
-        *hanging("cause", finding.cause),
-        *hanging("states", " ".join(cell.clause.statement.split())),
-        *hanging("observed", finding.message),
-        f"backend   {backend.name}{version}",
-        f"torch     {torch.__version__}, seed {seed}",
-        "",
-        f"    python reproduce.py [{kit.option}]",
-        "",
-        *textwrap.wrap(
-            f"It needs {needs}. Exit code: 1 the failure is there, 0 it is not there any more, 3 something else "
-            "differs, 2 it could not be tried. --play backend plays the trial in this process, for a debugger.",
-            118,
-        ),
-    ]
-    safe = without_paths("\n".join(lines)).replace("\\", "\\\\").replace('"""', "'''")
-    return f'"""{safe}\n"""'
+    return "\n".join(
+        [
+            f"{cell.id}: {finding.verdict} in {finding.phase}",
+            "",
+            *hanging("cause", finding.cause),
+            *hanging("states", " ".join(cell.clause.statement.split())),
+            *hanging("observed", finding.message, most=3),
+            f"with      {description.name}{version}, torch {torch.__version__}, seed {seed}",
+            f"run it    python {SCRIPT} [{kit.option}]      exit code 1: the failure is there, 0: it is gone",
+        ]
+    )
+
+
+def _explanation(backend: ReproducedBackend, kit: Kit) -> str:
+    needs = NEEDS_AUTHOR if backend.author else kit.needs
+    return "\n".join(
+        [
+            f"What {SCRIPT} beside it needs: the backend, and how what happens is seen and compared.",
+            "",
+            *textwrap.wrap(
+                f"The script needs {needs}. Exit code: 1 the failure is there, 0 it is not there any more, 3 "
+                "something else differs, 2 it could not be tried. --play backend plays the trial in this process, for "
+                "a debugger.",
+                118,
+            ),
+        ]
+    )

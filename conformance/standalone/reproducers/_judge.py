@@ -78,18 +78,18 @@ def breaks(failing: FailingCell) -> str | None:
             return None
 
 
-def differs(failing: FailingCell, scenario: Scenario) -> str | None:
-    """A judge for a value that differs from the expected one; None if the failure is no such difference."""
+def differs(failing: FailingCell, scenario: Scenario) -> str:
+    """A judge for a value that differs from the expected one; empty if the failure is no such difference."""
     failure = failing.failure
     if not isinstance(failure, Difference):
-        return None
+        return ""
     found = _step_of(failure.actual, failing.steps)
     if found is None:
-        return None
+        return ""
     tolerances = {} if failure.exact else failing.description.tolerances
     options = _options(failure, tolerances)
     if options is None:
-        return None
+        return ""
     expected, source = _expected(failure, failing, scenario, found)
     what = f"answer {found[1] + 1} of step {found[0]}" if found[1] else f"step {found[0]}"
     written = ", ".join(f"{name}={value!r}" for name, value in options.items())
@@ -153,7 +153,15 @@ def _result_of(answer: Any) -> Any:
     return decode(answer["result"])[0] if isinstance(answer, dict) else decode(answer)
 
 
-def by_clause(failing: FailingCell, scenario: Scenario) -> str:
+@dataclasses.dataclass(frozen=True)
+class Judgement:
+    """The function ``judge`` of a script (empty: the script needs none), and what support has for it."""
+
+    text: str
+    support: tuple[str, ...] = ()
+
+
+def by_clause(failing: FailingCell, scenario: Scenario) -> Judgement:
     """A judge that holds the clause against what the steps answer.
 
     Raises CannotReproduce for a clause with fixtures of its own.
@@ -174,7 +182,7 @@ def by_clause(failing: FailingCell, scenario: Scenario) -> str:
         "bare": device,
         "case": f"prepared({cell.case!r})",
         "other_case": "prepared",
-        "backend": _backend(failing.description),
+        "backend": "described",
         "record": "Record()",
         "bench": _bench(cell, device, scenario),
         "context": _bench(cell, device, scenario),
@@ -187,10 +195,13 @@ def by_clause(failing: FailingCell, scenario: Scenario) -> str:
     if cell.case:
         collection.add("conformance.api.case", "Call")
     given = ",\n            ".join(f"{name}={parts[name]}" for name in failing.parameters)
-    code = [
+    support = [
         *_prepared(failing, scenario),
+        *([f"described = {_backend(failing.description)}", "", ""] if "backend" in failing.parameters else []),
         *_names_of_types(failing.parameters),
         *_features(function),
+    ]
+    code = [
         "def judge(steps: Any) -> None:",
         '    """Holds the clause, as torch-conformance states it, against what the steps answer."""',
         f"    replay = Replay(steps{f', {kit.encoded!r}' if kit.encoded else ''})",
@@ -199,8 +210,8 @@ def by_clause(failing: FailingCell, scenario: Scenario) -> str:
         f"            {given},",
         "        ))",
     ]
-    collection.mention("\n".join(code))
-    return "\n".join(code)
+    collection.mention("\n".join([*support, *code]))
+    return Judgement("\n".join(code), ("\n".join(support).strip("\n"),))
 
 
 def _sample(call: Call, scenario: Scenario) -> tuple[Any, ...]:

@@ -1,6 +1,6 @@
-"""The part of all scripts that watches the processes of the steps, and compares what came of them with the failure.
+"""The part of all reproducers that watches the processes of the steps, and compares what came of them with the failure.
 
-Copied into every script, like :mod:`conformance.standalone.reproducers._process`.
+Copied into every ``support.py``, like :mod:`conformance.standalone.reproducers._process`.
 """
 
 from __future__ import annotations
@@ -27,13 +27,10 @@ from conformance.standalone.reproducers._loading import add_options, find_backen
 from conformance.standalone.reproducers._process import (
     BACKEND,
     ENVIRONMENT,
-    FAILURE,
-    PROCESSES,
     SECONDS,
     TORCH,
     CannotTry,
     files_of,
-    judge,
     run_steps,
 )
 from conformance.standalone.supervisor import MOST_OUTPUT, Ending, Files, how_it_ended, supervise
@@ -111,7 +108,7 @@ def _become_process(label: str, folder: str, libraries: list[str], backend: str)
             **ENVIRONMENT.get(label, {}),
         }
     )
-    os.execv(sys.executable, [sys.executable, __file__, "--process", label, "--folder", folder])
+    os.execv(sys.executable, [sys.executable, os.path.abspath(sys.argv[0]), "--process", label, "--folder", folder])
 
 
 def _came_to(ending: Ending, last: StepReport, malformed: bool) -> str:
@@ -152,11 +149,23 @@ def gist(text: str) -> str:
     return str(without_paths(re.sub(r"\b0x[0-9a-f]+\b", "0x...", line)))[:500]
 
 
-def try_it(folder: str, libraries: list[str], backend: str, seconds: float) -> tuple[int, str]:
-    """Take all steps, and compare what came of them with FAILURE. Returns the exit code, and a sentence."""
+@dataclasses.dataclass(frozen=True)
+class Script:
+    """What a script says itself: its processes, in the order in which they run, and how the failure is known again.
+
+    That is the step which fails, with how it does (``failure``), or a judgement of what the steps gave.
+    """
+
+    processes: dict[str, Callable[[], None]]
+    failure: tuple[int, str] | None = None
+    judge: Callable[[Any], None] | None = None
+
+
+def try_it(own: Script, folder: str, libraries: list[str], backend: str, seconds: float) -> tuple[int, str]:
+    """Take all steps, and compare what came of them with the failure. Returns the exit code, and a sentence."""
     steps: dict[int, StepReport] = {}
     seen: tuple[int, str] | None = None
-    for label in PROCESSES:
+    for label in own.processes:
         taken = watch(label, folder, libraries, backend, seconds)
         steps |= {step.number: step for step in taken}
         last = taken[-1]
@@ -169,13 +178,13 @@ def try_it(folder: str, libraries: list[str], backend: str, seconds: float) -> t
     if seen and seen[0] == 0:
         return UNTRIED, f"the process of the {label} {seen[1]} before its first step"
     what = f"step {seen[0]} ({steps[seen[0]].phase}) {seen[1]}" if seen else ""
-    if seen is not None and seen == FAILURE:
+    if seen is not None and seen == own.failure:
         return REPRODUCED, what
-    if judge is not None:
-        return _judged(judge, steps, folder)
+    if own.judge is not None:
+        return _judged(own, own.judge, steps, folder)
     if seen is None:
         return GONE, "every step works"
-    recorded = f"; what was recorded: step {FAILURE[0]} {FAILURE[1]}" if FAILURE else ""
+    recorded = f"; what was recorded: step {own.failure[0]} {own.failure[1]}" if own.failure else ""
     return OTHERWISE, what + recorded
 
 
@@ -186,14 +195,14 @@ def answer_of(steps: dict[int, StepReport], number: int, place: int) -> Any:
     return steps[number].answers[place]
 
 
-def _judged(judge: Callable[[Any], None], steps: dict[int, StepReport], folder: str) -> tuple[int, str]:
+def _judged(own: Script, judge: Callable[[Any], None], steps: dict[int, StepReport], folder: str) -> tuple[int, str]:
     for number, step in steps.items():
         files = sorted(Path(folder).glob(f"answer-{number}-*.pt"), key=lambda file: (len(file.name), file.name))
         step.answers = [decode(file.read_bytes()) for file in files]
     try:
         judge(steps)
     except AssertionError as difference:
-        return REPRODUCED if FAILURE is None else OTHERWISE, str(difference)
+        return REPRODUCED if own.failure is None else OTHERWISE, str(difference)
     except NotReproduced as reason:
         return GONE, str(reason)
     except Exception as error:
@@ -201,30 +210,40 @@ def _judged(judge: Callable[[Any], None], steps: dict[int, StepReport], folder: 
     return GONE, "nothing was found wrong"
 
 
-def main() -> int:
-    """Reproduce the failure. Returns the exit code."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+def reproduce(
+    *processes: Callable[[], None],
+    fails: tuple[int, str] | None = None,
+    judge: Callable[[Any], None] | None = None,
+) -> NoReturn:
+    """Take the steps of each process, and end with the exit code: the failure is there when step ``fails[0]`` comes to
+    ``fails[1]``, or when ``judge`` raises AssertionError about what the steps gave."""
+    sys.exit(_main(Script({each.__name__: each for each in processes}, fails, judge)))
+
+
+def _main(own: Script) -> int:
+    script = sys.modules["__main__"]
+    parser = argparse.ArgumentParser(description=(script.__doc__ or "").partition("\n")[0])
     add_options(parser)
     parser.add_argument("--backend", default=BACKEND, metavar="NAME", help="the name that it registers (%(default)s)")
     parser.add_argument("--seconds", type=float, default=SECONDS, metavar="S", help="for each step (%(default)g)")
-    parser.add_argument("--process", choices=list(PROCESSES), help="only take its steps, here: for a debugger")
+    parser.add_argument("--process", choices=list(own.processes), help="only take its steps, here: for a debugger")
     parser.add_argument("--folder", default="", help=argparse.SUPPRESS)
     options = parser.parse_args()
     try:
         if options.folder:
-            run_steps(options.process, options.folder)
+            run_steps(options.process, own.processes[options.process], options.folder)
         libraries = find_backend(options)
         if options.process:
             folder = tempfile.mkdtemp(prefix="reproducer-")
             _become_process(options.process, folder, libraries, options.backend)
     except CannotTry as reason:
-        sys.stderr.write(f"{Path(__file__).name}: {reason}\n")
+        sys.stderr.write(f"{Path(sys.argv[0]).name}: {reason}\n")
         return UNTRIED
     if torch.__version__ != TORCH:
         sys.stderr.write(f"note: recorded with torch {TORCH}, this is {torch.__version__}\n")
     try:
         with tempfile.TemporaryDirectory(prefix="reproducer-") as folder:
-            code, sentence = try_it(folder, libraries, options.backend, options.seconds)
+            code, sentence = try_it(own, folder, libraries, options.backend, options.seconds)
     except Exception:  # which would end the process with the exit code of a reproduced failure
         code, sentence = UNTRIED, f"the script itself failed\n{traceback.format_exc()}"
     words = {REPRODUCED: "REPRODUCED", GONE: "NOT REPRODUCED", UNTRIED: "NOT TRIED", OTHERWISE: "FAILS OTHERWISE"}

@@ -1,7 +1,7 @@
 """The part of all scripts that runs in the processes of the steps: a step, its values, and the report of it.
 
-Copied into every script, definition by definition, with what of the harness it needs. The names in :data:`PROVIDED`
-are the script's own; here they only have types.
+Copied into the ``support.py`` of every reproducer, definition by definition, with what of the harness it needs. The
+names in :data:`PROVIDED` are that reproducer's own; here they only have types.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from conformance._util.processes import dump_stacks, limit_process, tail
 from conformance.compare.values import encode
 from conformance.devices.protocol import describe_exception
 
-# What each script has of its own.
+# What each reproducer has of its own.
 
 NAME: str = ""
 BACKEND: str = ""
@@ -32,10 +32,8 @@ DISTRIBUTION: str = ""
 TORCH: str = ""
 SECONDS: float = 0.0
 MEMORY: int = 0
+PLUGIN: str = ""
 ENVIRONMENT: dict[str, dict[str, str | None]] = {}
-PROCESSES: dict[str, Callable[[], None]] = {}
-FAILURE: tuple[int, str] | None = None
-judge: Callable[[Any], None] | None = None
 PROVIDED = frozenset({*__annotations__, "PROVIDED"})
 
 
@@ -140,13 +138,18 @@ def author() -> Any:
     """An instance of the author's class for the conformance harness."""
     global _AUTHOR
     if _AUTHOR is None:
-        module, _, name = AUTHOR.partition(":")
-        target: Any = importlib.import_module(module)
-        for part in name.split("."):
-            target = getattr(target, part)
-        _AUTHOR = target() if isinstance(target, type) else target
+        _AUTHOR = instance_of(AUTHOR)
         _AUTHOR.name = _AUTHOR.name or BACKEND
     return _AUTHOR
+
+
+def instance_of(plugin: str) -> Any:
+    """What an entry point's value, ``module:class``, names; an instance where that is a class."""
+    module, _, name = plugin.partition(":")
+    target: Any = importlib.import_module(module)
+    for part in name.split("."):
+        target = getattr(target, part)
+    return target() if isinstance(target, type) else target
 
 
 _AUTHOR: Any = None
@@ -161,17 +164,17 @@ def files_of(label: str, folder: str) -> list[Path]:
     return [Path(folder, f"{label}.{what}") for what in ("stdout", "stderr", "stack", "steps")]
 
 
-def run_steps(label: str, folder: str) -> None:
+def run_steps(label: str, steps: Callable[[], None], folder: str) -> None:
     """Be one of the processes: take its steps, then end without ado, unless ending is one of the steps."""
     global FOLDER, REPORT
     FOLDER = Path(folder)
-    *_, stack, steps = files_of(label, folder)
-    if steps.exists():
-        REPORT = open(steps, "ab", buffering=0)
+    *_, stack, report = files_of(label, folder)
+    if report.exists():
+        REPORT = open(report, "ab", buffering=0)
         dump_stacks(os.open(stack, os.O_WRONLY | os.O_APPEND))
     limit_process(MEMORY)
     torch.set_num_threads(1)
-    PROCESSES[label]()
+    steps()
     _flush()
     os._exit(0)
 

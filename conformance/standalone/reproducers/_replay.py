@@ -1,6 +1,6 @@
 """The part of scripts that judge by the clause itself: the clause asks, and gets what the steps answered.
 
-Copied into scripts; see :mod:`conformance.standalone.reproducers._main`.
+Copied into ``support.py``; see :mod:`conformance.standalone.reproducers._main`.
 """
 
 from __future__ import annotations

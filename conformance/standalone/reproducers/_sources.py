@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import importlib
 import inspect
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from types import MappingProxyType, ModuleType
 
 _REGISTERING = frozenset({"verb", "clause", "register_case", "case"})
@@ -75,6 +75,18 @@ class Collection:
         """The chosen definitions in an order in which they can be executed; of ``modules`` only, if any are given."""
         chosen = [each for each in self._ordered() if not modules or each.module in modules]
         return [each.text(self._called) for each in chosen]
+
+    def split(self, shown: Callable[[Definition], bool]) -> tuple[list[str], list[str]]:
+        """The chosen definitions that are ``shown``, and the others with all that these need, as texts in an order in
+        which they can be executed."""
+        others = {each.name for each in self._chosen.values() if not shown(each)}
+        waiting = list(others)
+        while waiting:
+            needed = set(self._needs(self._chosen[waiting.pop()])) & self._chosen.keys()
+            waiting += needed - others
+            others |= needed
+        chosen = [(each.name in others, each.text(self._called)) for each in self._ordered()]
+        return [text for hidden, text in chosen if not hidden], [text for hidden, text in chosen if hidden]
 
     @property
     def modules(self) -> set[str]:

@@ -1,6 +1,6 @@
 """The part of a generated finding's script that plays its trial, in eager PyTorch and with the backend, and compares.
 
-Copied into scripts, definition by definition. The names in :data:`PROVIDED` are the script's own.
+Copied into ``support.py``, definition by definition. The names in :data:`PROVIDED` are the reproducer's own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -31,7 +31,6 @@ KEEPS: dict[str, bool] = {}
 TOLERANCES: dict[str, tuple[float, float]] = {}
 IS_RANDOM: bool = False
 SIGNS_OF_ZEROS: bool = False
-trials: tuple[Callable[[Any], None], ...] = ()
 PROVIDED = frozenset({*__annotations__, "PROVIDED"})
 
 #: What was seen of each step; results with what they were, and references to the memory of calls.
@@ -205,7 +204,7 @@ def differences(mine: dict[str, Any], theirs: dict[str, Any]) -> list[tuple[str,
     return found
 
 
-def play(eager: bool, path: str) -> None:
+def play(trials: Sequence[Callable[[Any], None]], eager: bool, path: str) -> None:
     """Play the trials in this process, and keep what was seen of the last one, and what it left."""
     torch.set_num_threads(1)
     if not eager:
@@ -228,7 +227,16 @@ def play(eager: bool, path: str) -> None:
 
 def watch(who: str, folder: str, options: argparse.Namespace, libraries: list[str]) -> str:
     """Play in a process of its own; "crash" or "hang" where it came to that, and what is known of it."""
-    command = [sys.executable, __file__, "--backend", options.backend, "--play", who, "--folder", folder]
+    command = [
+        sys.executable,
+        os.path.abspath(sys.argv[0]),
+        "--backend",
+        options.backend,
+        "--play",
+        who,
+        "--folder",
+        folder,
+    ]
     environment = {
         **os.environ,
         "OMP_NUM_THREADS": "1",
@@ -268,9 +276,14 @@ def found_in(folder: str, options: argparse.Namespace, libraries: list[str]) -> 
     return found
 
 
-def main() -> int:
-    """Play the trial in both ways. Returns the exit code."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+def reproduce(*trials: Callable[[Any], None]) -> NoReturn:
+    """Play trials with the backend and in eager PyTorch, each way in a process, and end with the exit code: the failure
+    is there when the last of them shows a difference in what was recorded."""
+    sys.exit(_main(trials))
+
+
+def _main(trials: Sequence[Callable[[Any], None]]) -> int:
+    parser = argparse.ArgumentParser(description=(sys.modules["__main__"].__doc__ or "").partition("\n")[0])
     add_options(parser)
     parser.add_argument("--backend", default=BACKEND, metavar="NAME", help="the name that it registers (%(default)s)")
     parser.add_argument("--seconds", type=float, default=SECONDS, metavar="S", help="for each process (%(default)g)")
@@ -279,7 +292,7 @@ def main() -> int:
     options = parser.parse_args()
     try:
         if options.play:
-            play(options.play == "eager", options.folder or tempfile.mkdtemp(prefix="reproducer-"))
+            play(trials, options.play == "eager", options.folder or tempfile.mkdtemp(prefix="reproducer-"))
             return 0
         with tempfile.TemporaryDirectory(prefix="reproducer-") as folder:
             found = found_in(folder, options, find_backend(options))

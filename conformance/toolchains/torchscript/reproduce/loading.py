@@ -7,13 +7,24 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import multiprocessing
 import os
+from concurrent.futures import ProcessPoolExecutor
 from importlib import metadata
 from pathlib import Path
 
 import torch
 
-from conformance.standalone.reproducers._process import AUTHOR, DISTRIBUTION, LIBRARIES, CannotTry, author
+from conformance._util.processes import set_environment
+from conformance.standalone.reproducers._process import (
+    AUTHOR,
+    DISTRIBUTION,
+    LIBRARIES,
+    PLUGIN,
+    CannotTry,
+    author,
+    instance_of,
+)
 
 
 def load_backend() -> None:
@@ -31,15 +42,39 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def find_backend(options: argparse.Namespace) -> list[str]:
-    """The backend's libraries: those that were named, or each by its name in the usual places. Raises CannotTry."""
+    """The backend's libraries: those that were named, or each by its name in the usual places, or those that the
+    author's class names, as for a run. Raises CannotTry."""
     named = options.library or list(filter(None, os.environ.get("CONFORMANCE_LIBRARY", "").split(os.pathsep)))
     for path in named:
         if not Path(path).is_file():
             raise CannotTry(f"there is no library {path}")
-    return [str(Path(path).resolve()) for path in named] or [_find_library(name) for name in LIBRARIES]
+    if named:
+        return [str(Path(path).resolve()) for path in named]
+    found = [_find_library(name) for name in LIBRARIES]
+    if None not in found:
+        return [path for path in found if path is not None]
+    why = "this script knows no class that names it"
+    if PLUGIN:
+        try:
+            with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as process:
+                return process.submit(_libraries_of_class, PLUGIN).result()
+        except Exception as error:  # whatever the author's code raises, or how its process ends
+            why = f"{PLUGIN} does not name it ({type(error).__name__}: {error})"
+    raise CannotTry(
+        f"the backend's library {LIBRARIES[found.index(None)]} was not found beside this script, in torch/lib"
+        + (f", or among the files of {DISTRIBUTION}" if DISTRIBUTION else "")
+        + f", and {why}. Name it: --library PATH, or CONFORMANCE_LIBRARY=PATH"
+    )
 
 
-def _find_library(name: str) -> str:
+def _libraries_of_class(plugin: str) -> list[str]:
+    """Where an author's class has its libraries, once it is prepared; that may compile them."""
+    backend = instance_of(plugin)
+    set_environment(backend.prepare())
+    return [str(Path(path).absolute()) for path in backend.libraries]
+
+
+def _find_library(name: str) -> str | None:
     places = [Path(__file__).with_name(name), Path(torch.__file__).parent / "lib" / name]
     with contextlib.suppress(metadata.PackageNotFoundError):
         files = metadata.files(DISTRIBUTION) if DISTRIBUTION else None
@@ -47,8 +82,4 @@ def _find_library(name: str) -> str:
     for place in places:
         if place.is_file():
             return str(place)
-    raise CannotTry(
-        f"the backend's library {name} was not found beside this script, in torch/lib"
-        + (f", or among the files of {DISTRIBUTION}" if DISTRIBUTION else "")
-        + ". Name it: --library PATH, or CONFORMANCE_LIBRARY=PATH"
-    )
+    return None
