@@ -46,6 +46,12 @@ class Format:
     name: str
     file: str
     render: Callable[[dict[str, Any]], str]
+    #: The same, with the folder in which the report lies and whose other files the text may show.
+    render_in: Callable[[dict[str, Any], Path], str] | None = None
+
+    def text(self, report: dict[str, Any], folder: Path) -> str:
+        """The text of a report that lies in ``folder``."""
+        return self.render_in(report, folder) if self.render_in else self.render(report)
 
 
 class ExtensionError(HarnessError):

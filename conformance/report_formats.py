@@ -5,6 +5,8 @@ Devices import it, as all that is plugged in, and so it imports nothing of the r
 
 from __future__ import annotations
 
+import dataclasses
+from pathlib import Path
 from typing import Any
 
 from conformance.extensions import Format, resolve
@@ -21,11 +23,16 @@ def _format(name: str, file: str, reference: str) -> Format:
     return Format(name, file, render)
 
 
+def _page(report: dict[str, Any], folder: Path) -> str:
+    text: str = resolve("conformance.report.formats.html:html")(report, folder)
+    return text
+
+
 @hookimpl
 def conformance_report_formats() -> list[Format]:
     """Each is written at the end of a run."""
     return [
-        _format("html", "report.html", "html:html"),
+        dataclasses.replace(_format("html", "report.html", "html:html"), render_in=_page),
         _format("markdown", "report.md", "markdown:markdown"),
         _format("ctrf", "ctrf-report.json", "ctrf:ctrf"),
         _format("badge-svg", "badge.svg", "badge:badge_svg"),

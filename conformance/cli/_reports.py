@@ -56,7 +56,7 @@ def _show(options: argparse.Namespace) -> int:
     if options.format == "terminal":
         width, folder = shutil.get_terminal_size().columns, options.report.parent
         return _put(legible(summary_text(report, width, folder=folder)), options.output)
-    return _put(formats()[options.format].render(report), options.output)
+    return _put(formats()[options.format].text(report, options.report.parent), options.output)
 
 
 def _operators(options: argparse.Namespace) -> int:

@@ -60,4 +60,4 @@ def _write_pages(folder: Path, beside: Path) -> None:
             place = beside / path.parent.name
             place.mkdir(parents=True, exist_ok=True)
             for each in formats().values():
-                write_atomically(place / each.file, each.render(report))
+                write_atomically(place / each.file, each.text(report, place))

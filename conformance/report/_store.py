@@ -149,7 +149,7 @@ class ReportFolder:
         with _explained(self.path):
             write_atomically(path, _text_of(report))
             for each in formats().values():
-                write_atomically(self.path / each.file, each.render(report))
+                write_atomically(self.path / each.file, each.text(report, self.path))
         return path
 
 

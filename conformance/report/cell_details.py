@@ -7,10 +7,10 @@ import json
 import math
 import re
 import shlex
-import urllib.parse
 from typing import Any
 
 from conformance.api.verdicts import Verdict
+from conformance.report.anchors import cell_anchor
 from conformance.report.model import Report
 from conformance.report.parts import as_json
 from conformance.report.row_model import Attempt, CellRow, ClauseRow
@@ -28,10 +28,11 @@ _OUTPUTS = ("text", "stack", "stdout", "stderr")
 
 @dataclasses.dataclass(frozen=True)
 class Script:
-    """A reproducer beside the report: the command that runs it, and its address, relative to the report's folder."""
+    """A reproducer beside the report: the command that runs it, its path below the report's folder, and its text."""
 
     command: str
-    address: str
+    path: str
+    text: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +56,8 @@ class FailureDetails:
     outputs: tuple[Output, ...]
     attempts: tuple[Attempt, ...]
     script: Script | None
+    #: The ids of what is wrong there.
+    causes: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,22 +112,27 @@ def script_of(row: CellRow) -> Script | None:
     script = row.reproducer.script if row.reproducer else ""
     if len(script) > _LONGEST_PATH or not _RELATIVE_PATH.fullmatch(script):
         return None
-    return Script(f"python {shlex.quote(script)}", urllib.parse.quote(script))
+    return Script(f"python {shlex.quote(script)}", script)
 
 
 def failure_sections(view: ReportView) -> list[FailureSection]:
     """The failures of a report, together where clause, verdict and phase are the same."""
-    sections, count = [], 0
-    for group in view.failures:
-        failures = []
-        for row in group.cells:
-            count += 1
-            failures.append(_failure_details(row, f"failure-{count}"))
-        sections.append(FailureSection(group.clause, group.verdict, group.phase, tuple(failures)))
-    return sections
+    causes: dict[str, list[str]] = {}
+    for cause in view.causes:
+        for row in cause.cells:
+            causes.setdefault(row.id, []).append(cause.id)
+    return [
+        FailureSection(
+            group.clause,
+            group.verdict,
+            group.phase,
+            tuple(_failure_details(row, tuple(causes.get(row.id, ()))) for row in group.cells),
+        )
+        for group in view.failures
+    ]
 
 
-def _failure_details(row: CellRow, anchor: str) -> FailureDetails:
+def _failure_details(row: CellRow, causes: tuple[str, ...]) -> FailureDetails:
     error = row.error or {}
     loose = as_json(row)
     facts = [
@@ -140,13 +148,14 @@ def _failure_details(row: CellRow, anchor: str) -> FailureDetails:
     outputs = [_output(name, plain(error[name])) for name in _OUTPUTS if error.get(name)]
     return FailureDetails(
         row.id,
-        anchor,
+        cell_anchor(row.id),
         place_of(row) or row.id,
         row.message,
         tuple((name, text) for name, text in facts if text),
         tuple(each for each in outputs if each.text.strip() != row.message.strip()),
         tuple(row.attempts or ()),
         script_of(row),
+        causes,
     )
 
 

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
 from conformance.api.verdicts import Verdict
+from conformance.report.anchors import address_of, cell_anchor, clause_anchor
 from conformance.report.causes import clauses_of
 from conformance.report.model import Report
 from conformance.report.row_model import CellRow, ClauseRow
@@ -48,12 +49,15 @@ _HOVER_MESSAGE = 200
 
 @dataclasses.dataclass(frozen=True)
 class Mark:
-    """One square of the grid. ``tally`` is empty for one cell, ``6`` for six alike, ``2/6`` for two of six."""
+    """One square of the grid. ``tally`` is empty for one cell, ``6`` for six alike, ``2/6`` for two of six.
+
+    ``why`` has the cells and what was said of them; ``address`` is that of the worst, where it failed.
+    """
 
     verdict: Verdict
     tally: str
-    hover: str
-    anchor: str
+    why: str
+    address: str
 
     @property
     def letter(self) -> str:
@@ -62,24 +66,26 @@ class Mark:
 
 @dataclasses.dataclass(frozen=True)
 class GridRow:
-    """A clause, with a mark or None for each case."""
+    """A clause, with a mark or None for each case of its suite."""
 
     clause: ClauseRow
+    anchor: str
     cases: tuple[str, ...]
     verdicts: tuple[str, ...]
     marks: tuple[Mark | None, ...]
 
 
 @dataclasses.dataclass(frozen=True)
-class Grid:
-    """The suites with their rows, and the names of the columns."""
+class SuiteGrid:
+    """A suite: a column for each case that some clause of it is tried on, and a row for each clause."""
 
+    suite: str
     cases: tuple[str, ...]
-    suites: dict[str, list[GridRow]]
+    rows: tuple[GridRow, ...]
 
 
-def grid_of(report: Report, anchors: Mapping[str, str]) -> Grid:
-    """The grid of a report. ``anchors`` maps the ids of failed cells to their places in the page.
+def grid_of(report: Report) -> tuple[SuiteGrid, ...]:
+    """The grid of a report, a part for each suite.
 
     Operators are no cases: their hundreds of columns would have one square each.
     """
@@ -89,13 +95,23 @@ def grid_of(report: Report, anchors: Mapping[str, str]) -> Grid:
         if is_about_an_operator(row):
             continue
         squares.setdefault((row.suite, row.clause), {}).setdefault(row.case, []).append(row)
-    cases = _columns(squares.values())
-    suites: dict[str, list[GridRow]] = {}
+    suites: dict[str, dict[str, dict[str, list[CellRow]]]] = {}
     for (suite, clause), by_case in squares.items():
+        suites.setdefault(suite, {})[clause] = by_case
+    return tuple(_suite_grid(suite, tried, clauses) for suite, tried in suites.items())
+
+
+def _suite_grid(
+    suite: str, tried: Mapping[str, Mapping[str, Sequence[CellRow]]], clauses: Mapping[str, ClauseRow]
+) -> SuiteGrid:
+    cases = _columns(tried.values())
+    rows = []
+    for clause, by_case in tried.items():
         verdicts = {row.verdict.value for rows in by_case.values() for row in rows}
-        marks = tuple(_mark(by_case[case], anchors) if case in by_case else None for case in cases)
-        suites.setdefault(suite, []).append(GridRow(clauses[clause], tuple(by_case), tuple(sorted(verdicts)), marks))
-    return Grid(cases, suites)
+        marks = tuple(_mark(by_case[case]) if case in by_case else None for case in cases)
+        row = GridRow(clauses[clause], clause_anchor(clause), tuple(by_case), tuple(sorted(verdicts)), marks)
+        rows.append(row)
+    return SuiteGrid(suite, cases, tuple(rows))
 
 
 def _columns(tried: Iterable[Mapping[str, Sequence[CellRow]]]) -> tuple[str, ...]:
@@ -104,7 +120,7 @@ def _columns(tried: Iterable[Mapping[str, Sequence[CellRow]]]) -> tuple[str, ...
     return tuple(dict.fromkeys(case for by_case in longest_first for case in by_case))
 
 
-def _mark(rows: Sequence[CellRow], anchors: Mapping[str, str]) -> Mark:
+def _mark(rows: Sequence[CellRow]) -> Mark:
     rows = sorted(rows, key=lambda row: _SEVERITY.index(row.verdict))
     worst = rows[0].verdict
     count = sum(row.verdict is worst for row in rows)
@@ -115,4 +131,4 @@ def _mark(rows: Sequence[CellRow], anchors: Mapping[str, str]) -> Mark:
     ]
     if len(rows) > _HOVER_LINES:
         lines.append(f"... and {len(rows) - _HOVER_LINES} more")
-    return Mark(worst, tally, "\n".join(lines), anchors.get(rows[0].id, ""))
+    return Mark(worst, tally, "\n".join(lines), address_of(cell_anchor(rows[0].id)) if rows[0].fails else "")

@@ -14,8 +14,9 @@ from markupsafe import Markup
 from conformance.api.availability import is_as_expected
 from conformance.api.verdicts import Verdict
 from conformance.report._escape import legible
+from conformance.report.anchors import address_of, cell_anchor
 from conformance.report.clause_grid import LETTERS
-from conformance.report.view import step_groups, steps_text
+from conformance.report.view import steps_text
 
 _TONES = {
     Verdict.PASS: "good",
@@ -57,7 +58,7 @@ def _environment() -> jinja2.Environment:
     environment.filters |= {"steps": steps_text, "linked": _linked}
     environment.globals |= {
         "is_as_expected": is_as_expected,
-        "step_groups": step_groups,
+        "cell_address": lambda cell: address_of(cell_anchor(cell)),
         "letter": LETTERS.__getitem__,
         "tone": tone,
         "asset": _asset,

@@ -74,6 +74,13 @@ class BehaviourTable:
     lines: tuple[BehaviourLine, ...]
     why_empty: str
 
+    @property
+    def steps(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The steps of all lines, those together that have the same words before their last colon: these words, and
+        the full names of the steps."""
+        every = dict.fromkeys(step for line in self.lines for step in (*line.expected, *line.observed))
+        return tuple((group, tuple(found)) for group, found in step_groups(dict.fromkeys(every, "")))
+
 
 @dataclasses.dataclass(frozen=True)
 class FailureGroup:

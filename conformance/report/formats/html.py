@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
+from conformance.report.cause_details import cause_details
 from conformance.report.cell_details import failure_sections, known_failures, tightest
 from conformance.report.clause_grid import grid_of
 from conformance.report.model import Report
@@ -24,18 +26,20 @@ class Fact:
     full: str = ""
 
 
-def html(report: dict[str, Any]) -> str:
-    """The page of a report that ``read_report`` has validated. Its strings are shown as text, never as markup."""
+def html(report: dict[str, Any], folder: Path | None = None) -> str:
+    """The page of a report that ``read_report`` has validated. Its strings are shown as text, never as markup.
+
+    The scripts that lie in the report's ``folder`` are shown in it; without one there are none.
+    """
     view = view_of(report)
-    failures = failure_sections(view)
-    anchors = {each.id: each.anchor for section in failures for each in section.failures}
     return render(
         "report.html.j2",
         view=view,
         report=view.report,
         facts=_facts(view.report),
-        grid=grid_of(view.report, anchors),
-        failures=failures,
+        causes=cause_details(view.causes, folder),
+        grid=grid_of(view.report),
+        failures=failure_sections(view),
         known=known_failures(view.report),
         tightest=tightest(view.report),
         operators=operator_grid_of(view.report.operators) if view.report.operators else None,

@@ -27,11 +27,77 @@ function filtered(form) {
     const counts = [...shown].map(([kind, [some, total]]) => `${some} of ${total} ${kind}`);
     form.querySelector(".matches").textContent = counts.length ? `${counts.join(", ")} shown` : "nothing to search";
   }
-  form.addEventListener("input", filter);
+  // The address says what is chosen, so that it can be sent: ?filter=words&filter-not=PASS,UNSUPPORTED
+  const [words, without] = [form.id, `${form.id}-not`];
+  function recall() {
+    const address = new URLSearchParams(location.search);
+    form.elements.text.value = address.get(words) ?? "";
+    const left = new Set((address.get(without) ?? "").split(","));
+    for (const each of boxes) each.checked = !left.has(each.value);
+    filter();
+  }
+  function remember() {
+    const address = new URLSearchParams(location.search);
+    const said = { [words]: form.elements.text.value, [without]: boxes.filter((each) => !each.checked).map((each) => each.value).join(",") };
+    for (const [name, value] of Object.entries(said)) value ? address.set(name, value) : address.delete(name);
+    history.replaceState(null, "", `${address.size ? `?${address}` : location.pathname}${location.hash}`);
+  }
+  form.addEventListener("input", () => { filter(); remember(); });
   form.addEventListener("submit", (event) => event.preventDefault());
   form.hidden = false;
-  filter();
-  return { form, filter, has: (element) => items.some((each) => each.element === element) };
+  recall();
+  const reset = () => { form.reset(); filter(); remember(); };
+  return { reset, has: (element) => items.some((each) => each.element === element) };
+}
+
+// What a square of a grid says by its title is shown below the page when it is chosen, or reached by the arrow keys. Of
+// all squares of a grid one is reached by Tab.
+const why = document.getElementById("why");
+function explained(table) {
+  const marks = [...table.querySelectorAll("tbody :is(a, button)[title]")];
+  for (const each of marks.slice(1)) each.tabIndex = -1;
+  const show = (mark) => { why.textContent = mark.title; why.hidden = false; };
+  const steps = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+  function beside(mark, [down, right]) {
+    const cell = mark.closest("th, td");
+    for (let row = cell.parentElement.rowIndex + down, column = cell.cellIndex + right; ; row += down, column += right) {
+      const other = table.rows[row]?.cells[column];
+      if (!other) return null;
+      const found = other.closest("tr").hidden ? null : other.querySelector("[title]");
+      if (found) return found;
+    }
+  }
+  table.addEventListener("focusin", (event) => {
+    const mark = event.target.closest("[title]");
+    if (!mark) return;
+    for (const each of marks) each.tabIndex = each === mark ? 0 : -1;
+    show(mark);
+  });
+  table.addEventListener("click", (event) => { const mark = event.target.closest("[title]"); if (mark) show(mark); });
+  table.addEventListener("focusout", () => { why.hidden = true; });
+  table.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") why.hidden = true;
+    const mark = event.target.closest("[title]");
+    if (!mark || !(event.key in steps)) return;
+    event.preventDefault();
+    beside(mark, steps[event.key])?.focus();
+  });
+}
+
+function copying(button) {
+  const text = document.getElementById(button.dataset.copies);
+  const label = button.textContent;
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(text.textContent);
+    } catch {
+      getSelection().selectAllChildren(text);
+      document.execCommand("copy");
+    }
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = label; }, 2000);
+  });
 }
 
 function sortable(table) {
@@ -57,15 +123,18 @@ function sortable(table) {
 const filters = [...document.querySelectorAll("form.filter")].map(filtered);
 document.querySelectorAll("table[data-sortable]").forEach(sortable);
 
+document.querySelectorAll("table.explained").forEach(explained);
+document.querySelectorAll("button.copy").forEach(copying);
+
 function openTarget() {
-  const target = document.getElementById(location.hash.slice(1));
-  if (!target?.matches("details")) return;
-  for (const { form, filter, has } of filters) {
-    if (target.hidden && has(target)) { form.reset(); filter(); }
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!target?.matches("details, tr")) return;
+  for (const { reset, has } of filters) {
+    if (target.hidden && has(target)) reset();
   }
-  target.open = true;
+  for (let each = target.closest("details"); each; each = each.parentElement.closest("details")) each.open = true;
   target.scrollIntoView();
-  target.querySelector("summary").focus();
+  target.querySelector("summary, button").focus();
 }
 addEventListener("hashchange", openTarget);
 openTarget();
