@@ -109,6 +109,21 @@ class DeviceDied(DeviceEnded):
 
 
 @dataclasses.dataclass
+class DeviceCutShort(DeviceEnded):
+    """The process was asked to end as a script does, and something else ended it: not everything that is registered
+    for its end has run."""
+
+    status: int
+
+    @property
+    def what_happened(self) -> str:
+        return (
+            f"the process was cut short during {self.phase}: it exited with code {self.status} before all that is "
+            "registered for its end had run (as os._exit or exec in an exit handler do)"
+        )
+
+
+@dataclasses.dataclass
 class DeviceTimeout(DeviceEnded):
     """A verb did not come back in time."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import secrets
 import select
 import socket
 import tempfile
@@ -15,6 +16,7 @@ import msgspec
 
 from conformance._util.processes import ask_for_stack, is_stopped, kill_group, kill_process, tail
 from conformance.api.errors import (
+    DeviceCutShort,
     DeviceDied,
     DeviceEnded,
     DeviceFlooded,
@@ -36,6 +38,8 @@ _POLL_SECONDS = 0.05
 _LOOK_SECONDS = 1.0
 #: After so long without the process id of a child that is to be ended, nobody will tell it any more.
 _LOST_NOTICE_SECONDS = 5.0
+#: Exit codes by which a process tells that it ended as it was asked to; none of those that others use.
+_EXIT_CODES = range(80, 120)
 #: How much is received before the clock is looked at again.
 _CHUNKS_AT_ONCE = 64
 
@@ -160,14 +164,19 @@ class Child:
         )
 
     def leave(self, phase: str) -> bool:
-        """Let the process end as a script does. DeviceDied unless it ends with exit code 0.
+        """Let the process end as a script does. DeviceDied where it ends with an exit code of its own or by a signal,
+        DeviceCutShort where it says that all is well before everything has run that is registered for its end.
 
         Returns whether it left processes of its group behind.
         """
+        asked = secrets.choice(_EXIT_CODES)
         try:
-            self.call("leave", {}, phase)
+            self.call("leave", {"status": asked}, phase)
         except DeviceDied as death:
-            if death.status != 0:
+            if death.status == 0:
+                said = {"stack": death.stack, "stdout": death.stdout, "stderr": death.stderr}
+                raise DeviceCutShort(phase, death.status, **said) from None
+            if death.status != asked:
                 raise
             return death.left_processes
         raise HarnessError("a process that was asked to leave answered instead")
@@ -202,8 +211,7 @@ class Child:
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 self._time_out(phase, seconds)
-            if self._written() > self._limits.output_bytes:
-                self._end_with(DeviceFlooded(phase, self._limits.output_bytes))
+            self._expect_little_output(phase)
             if arrived:
                 continue
             waiting = [self._connection, self._zygote.control]
@@ -252,11 +260,13 @@ class Child:
         """The other end is closed: the process is ending, or has closed a descriptor that is not its own."""
         while (end := self._zygote.end_of(self._ticket)) is None and time.monotonic() < deadline:
             self._zygote.read_notices(wait=_POLL_SECONDS)
+            self._expect_little_output(phase)
         if end is None:
             self._time_out(phase, seconds)
         self._died(phase, *end)
 
     def _died(self, phase: str, status: int, left: int) -> NoReturn:
+        self._expect_little_output(phase)
         self._end_with(DeviceDied(phase, status, left_processes=left > 0))
 
     def _time_out(self, phase: str, seconds: float) -> NoReturn:
@@ -282,5 +292,7 @@ class Child:
         else:
             kill_group(pid)
 
-    def _written(self) -> int:
-        return sum(os.fstat(file.fileno()).st_size for file in (self._stdout, self._stderr))
+    def _expect_little_output(self, phase: str) -> None:
+        """End the process where it has written more than it may."""
+        if sum(os.fstat(file.fileno()).st_size for file in (self._stdout, self._stderr)) > self._limits.output_bytes:
+            self._end_with(DeviceFlooded(phase, self._limits.output_bytes))

@@ -151,8 +151,8 @@ def _become_device(message: dict[str, Any], descriptors: list[int]) -> None:
             become_program(named, message)
         serve(named, message)
         status = 0
-    except Leave:
-        sys.exit(0)
+    except Leave as leave:
+        sys.exit(leave.status)
     except BaseException:
         import traceback
 

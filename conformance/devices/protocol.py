@@ -67,7 +67,12 @@ class Subject:
 
 
 class Leave(BaseException):
-    """Raised by a verb that ends its process in the ordinary way."""
+    """Raised by a verb that ends its process in the ordinary way, with an exit code that whoever asked for it has
+    drawn: another one is that of something which ended the process before its time."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
 
 
 def describe_exception(error: BaseException) -> dict[str, Any]:

@@ -32,6 +32,8 @@ MOST_OUTPUT = 16 * 2**20
 _POLL_SECONDS = 0.01
 #: The exit code of a process whose work raised.
 _WORK_FAILED = 70
+#: The exit code of a process that ends as a script does, where nothing else has ended it before its time.
+AT_ITS_END = 93
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +51,8 @@ class Ending:
     """How a process ended, and the end of what it had written.
 
     ``status`` is its exit code, or minus the number of a signal. It is None where the process was killed by whoever
-    watched it: it had written too much (``flooded``), or gave no answer in time.
+    watched it: it had written too much (``flooded``, which it may also have done last of all), or gave no answer in
+    time.
     """
 
     status: int | None
@@ -107,13 +110,14 @@ def _do(work: Callable[[], object], files: Files) -> NoReturn:
 
 
 def _wait(pid: int, files: Files, seconds: float, first_seconds: float) -> tuple[int | None, bool]:
-    """The status of a process, or None if it has to be killed; and whether it wrote too much."""
+    """The status of a process, or None if it has to be killed; and whether it has written too much."""
     answered, since, patience = 0, time.monotonic(), first_seconds
     while True:
         ended, status = os.waitpid(pid, os.WNOHANG)
+        flooded = _size(files.stdout) + _size(files.stderr) > MOST_OUTPUT
         if ended:
-            return os.waitstatus_to_exitcode(status), False
-        if _size(files.stdout) + _size(files.stderr) > MOST_OUTPUT:
+            return os.waitstatus_to_exitcode(status), flooded
+        if flooded:
             return None, True
         if (size := _size(files.answers)) != answered:
             answered, since, patience = size, time.monotonic(), seconds

@@ -111,11 +111,11 @@ def release(session: ObjectSession[Any]) -> None:
         session.clear()
 
 
-def leave(session: ObjectSession[Any]) -> None:
+def leave(session: ObjectSession[Any], status: int) -> None:
     """End the process as a script ends: destroy the objects, run what is registered for exit, finalise the interpreter.
 
-    Never answers: the exit code of the process is the answer.
+    Never answers: the exit code of the process is the answer, which is ``status`` where nothing else has ended it.
     """
     with Subject():
         session.clear()
-    raise Leave
+    raise Leave(status)

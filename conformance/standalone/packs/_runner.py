@@ -28,7 +28,7 @@ import torch
 from conformance._util.processes import set_environment, tail
 from conformance.devices.protocol import describe_exception, text_of
 from conformance.standalone.packs._values import digest_of, from_json, to_json
-from conformance.standalone.supervisor import MOST_OUTPUT, Ending, Files, supervise
+from conformance.standalone.supervisor import AT_ITS_END, MOST_OUTPUT, Ending, Files, supervise
 
 BACKEND = ""
 PACK_SHA256 = ""
@@ -136,18 +136,23 @@ def _asked_in_a_process(entry: Any, values: Path, out: Path, options: argparse.N
         size = os.fstat(files.answers.fileno()).st_size
         lines = os.pread(files.answers.fileno(), size, 0).splitlines(keepends=True)
     answers = [json.loads(line) for line in lines if line.endswith(b"\n")]
-    if ending.status is None or len(answers) != len(entry["requests"]):
-        answers.append(_ended(ending, options.timeout))
+    if ending.status is None or ending.flooded or len(answers) != len(entry["requests"]):
+        is_leaving = len(answers) == len(entry["requests"]) - 1 and entry["requests"][-1][0] == "leave"
+        answers.append(_ended(ending, options.timeout, is_leaving))
     return {"answers": answers}
 
 
-def _ended(ending: Ending, seconds: float) -> dict[str, Any]:
-    """The end of a process as an answer: the name of an exception of the harness, and its fields."""
+def _ended(ending: Ending, seconds: float, is_leaving: bool) -> dict[str, Any]:
+    """The end of a process, which may have been asked to leave, as an answer: the name of an exception of the harness,
+    and its fields."""
     fields: dict[str, Any]
-    if ending.status is not None:
-        kind, fields = "DeviceDied", {"status": ending.status, "left_processes": ending.left_processes}
-    elif ending.flooded:
+    if ending.flooded:
         kind, fields = "DeviceFlooded", {"limit": MOST_OUTPUT}
+    elif is_leaving and ending.status == 0:
+        kind, fields = "DeviceCutShort", {"status": 0}
+    elif ending.status is not None:
+        status = 0 if is_leaving and ending.status == AT_ITS_END else ending.status
+        kind, fields = "DeviceDied", {"status": status, "left_processes": ending.left_processes}
     else:
         kind, fields = "DeviceTimeout", {"seconds": seconds}
     written = {"stdout": ending.stdout, "stderr": ending.stderr, "stack": ending.stack}
@@ -161,7 +166,7 @@ def _answer_all(entry: Any, values: Path, out: Path, options: argparse.Namespace
     for verb, packed in entry["requests"]:
         if verb == "leave":
             session.clear()
-            sys.exit(0)
+            sys.exit(AT_ITS_END)
         arguments = from_json(packed, lambda name: (values / name).read_bytes())
         answer = _answer(session, verb, arguments, options if entry["has_backend"] else None, files)
         message = to_json(answer, lambda name, data: _store(out / name, data))

@@ -20,6 +20,7 @@ import torch
 from conformance.api.availability import Availability
 from conformance.api.case import Call
 from conformance.api.errors import (
+    DeviceCutShort,
     DeviceDied,
     DeviceEnded,
     DeviceFlooded,
@@ -33,7 +34,7 @@ from conformance.compare.values import decode, encode
 from conformance.devices import Step
 from conformance.discovery.describing import Description
 from conformance.run.plan import Cell
-from conformance.standalone.reproducers._main import LEFT_A_PROCESS, MALFORMED, NO_ANSWER, gist
+from conformance.standalone.reproducers._main import CUT_SHORT, LEFT_A_PROCESS, MALFORMED, NO_ANSWER, gist
 from conformance.standalone.reproducers._scenario import CannotReproduce, Scenario
 from conformance.standalone.supervisor import how_it_ended
 from conformance.toolchains import case_named, toolchain_named
@@ -66,6 +67,8 @@ def breaks(failing: FailingCell) -> str | None:
             return LEFT_A_PROCESS
         case DeviceEnded() if last.returned or last.raised:
             return None
+        case DeviceCutShort():
+            return CUT_SHORT
         case DeviceDied():
             return how_it_ended(failure.status)
         case DeviceTimeout():

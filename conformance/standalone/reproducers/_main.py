@@ -33,7 +33,7 @@ from conformance.standalone.reproducers._process import (
     files_of,
     run_steps,
 )
-from conformance.standalone.supervisor import MOST_OUTPUT, Ending, Files, how_it_ended, supervise
+from conformance.standalone.supervisor import AT_ITS_END, MOST_OUTPUT, Ending, Files, how_it_ended, supervise
 
 #: Importing torch takes a second or two before the first step; on a busy machine, more.
 _START_SECONDS = 180.0
@@ -49,6 +49,7 @@ OTHERWISE = 3
 NO_ANSWER = "did not come back in time"
 TOO_MUCH_OUTPUT = f"wrote more than {MOST_OUTPUT >> 20} MiB"
 LEFT_A_PROCESS = "ended and left another process behind"
+CUT_SHORT = "was cut short at its exit"
 MALFORMED = "gave a malformed answer"
 
 
@@ -112,12 +113,14 @@ def _become_process(label: str, folder: str, libraries: list[str], backend: str)
 
 
 def _came_to(ending: Ending, last: StepReport, malformed: bool) -> str:
+    if ending.flooded:
+        return TOO_MUCH_OUTPUT
     if ending.status is None:
-        return TOO_MUCH_OUTPUT if ending.flooded else NO_ANSWER
-    if ending.status or not (last.returned or last.raised or last.phase == "exit"):
+        return NO_ANSWER
+    if last.phase == "exit" and last.returned and ending.status in (0, AT_ITS_END):
+        return CUT_SHORT if ending.status == 0 else LEFT_A_PROCESS if ending.left_processes else ""
+    if ending.status or not (last.returned or last.raised):
         return how_it_ended(ending.status)
-    if ending.left_processes and last.phase == "exit":
-        return LEFT_A_PROCESS
     return MALFORMED if malformed else ""
 
 

@@ -21,6 +21,7 @@ import torch
 from conformance._util.processes import dump_stacks, limit_process, tail
 from conformance.compare.values import encode
 from conformance.devices.protocol import describe_exception
+from conformance.standalone.supervisor import AT_ITS_END
 
 # What each reproducer has of its own.
 
@@ -181,4 +182,4 @@ def run_steps(label: str, steps: Callable[[], None], folder: str) -> None:
 
 def leave() -> None:
     """End the process as a script ends: what is registered for exit runs, and the interpreter is finalised."""
-    sys.exit(0)
+    sys.exit(AT_ITS_END)

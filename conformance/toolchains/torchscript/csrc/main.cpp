@@ -75,12 +75,12 @@ c10::IValue answer(Session& session, const c10::impl::GenericDict& request) {
   return reply;
 }
 
-// Answer verbs until the other end closes, or one asks to leave.
-void serve(const Channel& channel, Session& session) {
+// Answer verbs until the other end closes, or one asks to leave; returns the exit code that is asked for.
+int serve(const Channel& channel, Session& session) {
   while (const auto request = channel.receive()) {
     const auto message = request->toGenericDict();
     if (message.at("verb").toStringRef() == "leave") {
-      return;
+      return static_cast<int>(message.at("arguments").toGenericDict().at("status").toInt());
     }
     const auto reply = answer(session, message);
     std::cout.flush();
@@ -88,6 +88,7 @@ void serve(const Channel& channel, Session& session) {
     std::fflush(nullptr);
     channel.send(reply);
   }
+  return EXIT_SUCCESS;
 }
 
 } // namespace
@@ -106,6 +107,5 @@ int main(int count, char** arguments) {
   const StackOnFault stack_on_fault(std::atoi(arguments[2]));
   at::set_num_threads(1);
   Session session(arguments[3], {arguments + 4, arguments + count});
-  serve(Channel(std::atoi(arguments[1])), session);
-  return EXIT_SUCCESS;
+  return serve(Channel(std::atoi(arguments[1])), session);
 }
