@@ -6,9 +6,13 @@ import contextlib
 import errno
 import hashlib
 import os
+import re
 import stat
 import tempfile
 from pathlib import Path
+
+_LONGEST_NAME = 100
+_PLAIN_NAME = re.compile(rf"[A-Za-z0-9_][\w.+=,@-]{{0,{_LONGEST_NAME - 1}}}", re.ASCII)
 
 
 def read_bounded(path: Path, most: int) -> bytes:
@@ -70,6 +74,16 @@ def write_new(path: Path, content: bytes, mode: int) -> None:
 
 def _size(count: int) -> str:
     return f"{count // 2**20} MiB" if count >= 2**20 else f"{count // 2**10} KiB"
+
+
+def file_name(name: str) -> str:
+    """A name that may be anybody's as that of one file: the same where it is a plain one, else with its digest, so that
+    two names never share a file. It has no separator, begins with a letter, a digit or _, and is short enough.
+    """
+    if _PLAIN_NAME.fullmatch(name):
+        return name
+    digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:8]
+    return f"{re.sub(r'[^A-Za-z0-9]+', '-', name[:_LONGEST_NAME]).strip('-') or 'name'}-{digest}"
 
 
 def sha256_of(path: Path) -> str:

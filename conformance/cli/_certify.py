@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conformance.cli._common import Commands, refuse, seed
+from conformance.cli._common import Commands, refuse, say, seed
 from conformance.report import ReportError, printable, write_atomically
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ def _certify(options: argparse.Namespace) -> int:
         statement, reasons = certify(file, level)
         name = printable(report.backend.name)
         if statement is None:
-            print(f"No certificate: {name} does not reach level {level.value}.")
+            say(f"No certificate: {name} does not reach level {level.value}.")
             for reason in reasons:
-                print(f"  - {printable(reason)}")
+                say(f"  - {printable(reason)}")
             return 1
         write_atomically(output, text_of(statement, options.key))
     except ReportError as error:
@@ -84,10 +84,10 @@ def _certify(options: argparse.Namespace) -> int:
     except UnicodeEncodeError as error:
         return refuse(f"{output} is not written: the report has a text that is no Unicode: {error}")
     version = printable(report.harness.contract.version)
-    print(f"{name} reaches level {level.value} of contract {version}: worked out from its cells.")
+    say(f"{name} reaches level {level.value} of contract {version}: worked out from its cells.")
     if not report.backend.distribution_hash:
-        print("note: the certificate covers the libraries alone: the distribution is editable, or none is installed")
-    print(f"certificate: {output} ({'signed' if options.key else 'not signed'})")
+        say("note: the certificate covers the libraries alone: the distribution is editable, or none is installed")
+    say(f"certificate: {output} ({'signed' if options.key else 'not signed'})")
     return 0
 
 
@@ -98,8 +98,8 @@ def _make_key(path: Path) -> int:
         public = make_key(path)
     except ReportError as error:
         return refuse(str(error))
-    print(f"private key, to sign with and to keep: {path}")
-    print(f"public key, to publish: {public}")
+    say(f"private key, to sign with and to keep: {path}")
+    say(f"public key, to publish: {public}")
     return 0
 
 
@@ -126,11 +126,11 @@ def _verify(options: argparse.Namespace) -> int:
         return refuse(str(error))
     name, level = printable(certificate.backend), certificate.level.value
     if reasons:
-        print(f"The certificate that {name} reaches level {level} does not hold.")
+        say(f"The certificate that {name} reaches level {level} does not hold.")
         for reason in reasons:
-            print(f"  - {printable(reason)}")
+            say(f"  - {printable(reason)}")
         return 1
-    print(f"The certificate holds: {name} reaches level {level}.")
+    say(f"The certificate holds: {name} reaches level {level}.")
     return 0
 
 
@@ -138,16 +138,16 @@ def _check_signature(certificate: Certificate, public_key: Path | None) -> tuple
     """Whether a signature was verified, and what is wrong with it."""
     signed = certificate.signed
     if signed is None:
-        print("signature: none")
+        say("signature: none")
         return False, ("it is not signed, and a public key was given",) if public_key else ()
     keys = printable(", ".join(f"{key:.16}" for key in signed.keys))
     if public_key is None:
-        print(f"signature: by the key {keys}, not verified: give the public key with --public-key")
+        say(f"signature: by the key {keys}, not verified: give the public key with --public-key")
         return False, ()
     if not signed.is_signed_by(public_key):
-        print("signature: wrong")
+        say("signature: wrong")
         return False, (f"it is not signed with the key in {public_key.name}, or was changed since",)
-    print(f"signature: verified, by the key in {public_key.name}")
+    say(f"signature: verified, by the key in {public_key.name}")
     return True, ()
 
 
@@ -158,27 +158,27 @@ def _check_report(certificate: Certificate, options: argparse.Namespace) -> tupl
 
     path: Path = options.report or options.certificate.with_name(certificate.report_name)
     if not (options.report or os.path.exists(path)):  # unlike Path.exists, false for a name that is too long
-        print(f"report: not checked: {printable(path.name)} is not beside the certificate (give it with --report)")
+        say(f"report: not checked: {printable(path.name)} is not beside the certificate (give it with --report)")
         return False, ()
     reasons = check(certificate, read_bytes(path), path.name)
     if not reasons:
-        print("report: the one that was certified, and the level is worked out anew from its cells")
+        say("report: the one that was certified, and the level is worked out anew from its cells")
     return True, reasons
 
 
 def _rerun(certificate: Certificate, options: argparse.Namespace) -> tuple[str, ...]:
     from conformance.certificate.challenge import challenge
 
-    def say(line: str) -> None:
-        print(f"rerun: {line}", flush=True)
+    def tell(line: str) -> None:
+        say(f"rerun: {line}")
 
-    answer = challenge(certificate, options.library, options.n, say, options.seed)
+    answer = challenge(certificate, options.library, options.n, tell, options.seed)
     for remark in answer.remarks:
-        print(f"note: {printable(remark)}")
+        say(f"note: {printable(remark)}")
     for cell in answer.cells[:_CELLS_SHOWN]:
-        print(f"rerun: {printable(cell)}")
+        say(f"rerun: {printable(cell)}")
     if len(answer.cells) > _CELLS_SHOWN:
-        print(f"rerun: and {len(answer.cells) - _CELLS_SHOWN} cells more")
+        say(f"rerun: and {len(answer.cells) - _CELLS_SHOWN} cells more")
     if not answer.reasons:
-        print(f"rerun: level {certificate.level.value} was reached again")
+        say(f"rerun: level {certificate.level.value} was reached again")
     return answer.reasons

@@ -7,7 +7,7 @@ import sys
 from typing import TypeAlias
 
 from conformance._util.seeds import seed_of
-from conformance.report import printable
+from conformance.report import printable, without_commands
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -18,6 +18,11 @@ def seed(text: str) -> int:
         return seed_of(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def say(text: str) -> None:
+    """Print what a command has to say: lines of which no service that keeps the log takes one for a command."""
+    print(without_commands(text), flush=True)
 
 
 def refuse(text: str) -> int:

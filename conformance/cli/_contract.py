@@ -9,7 +9,7 @@ import shutil
 import textwrap
 from typing import Any
 
-from conformance.cli._common import Commands, refuse
+from conformance.cli._common import Commands, refuse, say
 from conformance.contract import (
     CONTRACT_VERSION,
     Clause,
@@ -58,7 +58,7 @@ def _list_clauses(options: argparse.Namespace) -> int:
     chosen = [each for each in clauses if suite in (None, each.suite)]
     if options.format == "json":
         return _print_json({"clauses": [clause_document(each) for each in chosen]})
-    print(_table(chosen, shutil.get_terminal_size().columns))
+    say(_table(chosen, shutil.get_terminal_size().columns))
     return 0
 
 
@@ -86,13 +86,13 @@ def _explain(options: argparse.Namespace) -> int:
     if options.format == "json":
         return _print_json({"clauses": [clause_document(clause) | ({"code": code} if code else {})]})
     width = shutil.get_terminal_size().columns
-    print(clause.id)
-    print(textwrap.fill(_statement(clause), width, initial_indent="  ", subsequent_indent="  "))
+    say(clause.id)
+    say(textwrap.fill(_statement(clause), width, initial_indent="  ", subsequent_indent="  "))
     for name, value in facts_of(clause).items():
-        print(textwrap.fill(f"{name}: {value}", width, initial_indent="  ", subsequent_indent="    "))
-    print(_proofs_text(clause, shipped_evidence(), width))
+        say(textwrap.fill(f"{name}: {value}", width, initial_indent="  ", subsequent_indent="    "))
+    say(_proofs_text(clause, shipped_evidence(), width))
     if code:
-        print(f"\n{code.rstrip()}")
+        say(f"\n{code.rstrip()}")
     return 0
 
 
@@ -151,7 +151,7 @@ def clause_document(clause: Clause) -> dict[str, Any]:
 
 def _print_json(document: dict[str, Any]) -> int:
     contract = {"version": CONTRACT_VERSION, "sha256": contract_digest()}
-    print(json.dumps({"format": _FORMAT, "contract": contract} | document, indent=1, ensure_ascii=False))
+    say(json.dumps({"format": _FORMAT, "contract": contract} | document, indent=1, ensure_ascii=False))
     return 0
 
 

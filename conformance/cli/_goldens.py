@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from conformance.cli._common import Commands, refuse, seed
+from conformance.cli._common import Commands, refuse, say, seed
 
 
 def add(commands: Commands) -> None:
@@ -49,7 +49,7 @@ def _goldens(options: argparse.Namespace) -> int:
         return refuse(str(error))
     finally:
         pool.close()
-    print(f"golden set: {place}")
+    say(f"golden set: {place}")
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from conformance.cli._common import Commands, refuse
+from conformance.cli._common import Commands, refuse, say
 from conformance.toolchains import default_toolchain, toolchains
 
 
@@ -51,8 +51,8 @@ def _new(options: argparse.Namespace) -> int:
     except ScaffoldError as error:
         return refuse(str(error))
     for path in written:
-        print(path)
-    print(f"\nNow:  pip install -e {folder}  &&  pytest --backend={plan.name}")
+        say(str(path))
+    say(f"\nNow:  pip install -e {folder}  &&  pytest --backend={plan.name}")
     return 0
 
 

@@ -7,7 +7,7 @@ import fnmatch
 import sys
 from pathlib import Path
 
-from conformance.cli._common import Commands, refuse, seed
+from conformance.cli._common import Commands, refuse, say, seed
 
 
 def add(commands: Commands) -> None:
@@ -57,7 +57,7 @@ def _pack(options: argparse.Namespace) -> int:
         return refuse(str(error))
     finally:
         pool.close()
-    print(f"pack: {options.folder}, {count} cells; on the target: python run.py --library PATH")
+    say(f"pack: {options.folder}, {count} cells; on the target: python run.py --library PATH")
     return 0
 
 
@@ -74,7 +74,7 @@ def _unpack(options: argparse.Namespace) -> int:
         return refuse(str(error))
     for name in missing:
         print(f"not answered: {name}", file=sys.stderr)
-    print(f"report: {options.output}")
+    say(f"report: {options.output}")
     return 1 if missing else 0
 
 

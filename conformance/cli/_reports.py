@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from conformance.cli._common import Commands, refuse
+from conformance.cli._common import Commands, refuse, say
 from conformance.operators.table import Outcome
 from conformance.report import ReportError, printable, read_report, write_atomically, write_report
 from conformance.report.formats import formats
@@ -84,15 +84,13 @@ def _operators(options: argparse.Namespace) -> int:
         for row in table.rows
         if options.outcome in (None, row.outcome.value)
     ]
-    print(layout.heading(headline(table)))
+    say(layout.heading(headline(table)))
     headers, body = lines(rows)
-    print(
-        tabulate(body, headers, tablefmt="simple", disable_numparse=True) if body else f"No row is {options.outcome}."
-    )
+    say(tabulate(body, headers, tablefmt="simple", disable_numparse=True) if body else f"No row is {options.outcome}.")
     remarks = [
         f"{each.outcome.value} {each.operator}: {each.message}" for each in groups(rows, tuple(Outcome)) if each.message
     ]
-    print(layout.points(remarks))
+    say(layout.points(remarks))
     return 0
 
 
@@ -118,7 +116,7 @@ def _put(text: str, output: Path | None) -> int:
     """Write a text where it was asked for; the exit code."""
     text = text if text.endswith("\n") else f"{text}\n"
     if output is None:
-        print(text, end="")
+        say(text.removesuffix("\n"))
         return 0
     try:
         write_atomically(output, text)
@@ -139,6 +137,6 @@ def _merge(options: argparse.Namespace) -> int:
     except (OverflowError, RecursionError) as error:
         return refuse(f"the shards hold values that no run has: {error}")
     missing, lost = report["plan"]["deselected"], report["summary"]["verdicts"].get("LOST", 0)
-    print(f"{len(paths)} shards, {report['plan']['cells']} cells: {missing} of the contract are missing, {lost} lost")
-    print(f"report: {options.output}")
+    say(f"{len(paths)} shards, {report['plan']['cells']} cells: {missing} of the contract are missing, {lost} lost")
+    say(f"report: {options.output}")
     return 1 if missing or lost else 0

@@ -6,7 +6,7 @@ import argparse
 import contextlib
 from pathlib import Path
 
-from conformance.cli._common import Commands, refuse
+from conformance.cli._common import Commands, refuse, say
 from conformance.report import ReportError, printable, read_report, write_atomically
 from conformance.report.formats import formats
 
@@ -47,8 +47,8 @@ def _scoreboard(options: argparse.Namespace) -> int:
     except OSError as error:
         return refuse(f"{page} cannot be written: {error.strerror}")
     for each in scoreboard.entries:
-        print(printable(f"{each.folder}: {each.problem or f'{each.level}, {each.all} passed'}"))
-    print(f"scoreboard: {page}")
+        say(printable(f"{each.folder}: {each.problem or f'{each.level}, {each.all} passed'}"))
+    say(f"scoreboard: {page}")
     return 1 if any(each.problem for each in scoreboard.entries) else 0
 
 

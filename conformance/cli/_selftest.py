@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from conformance.cli._common import Commands, refuse, seed
+from conformance.cli._common import Commands, refuse, say, seed
 from conformance.report import write_atomically
 
 
@@ -78,7 +78,7 @@ def _mutants(options: argparse.Namespace) -> int:
         document = MutantTest(wanted, options.n).run((lambda line: None) if options.quiet else _say)
     except SelectionError as error:
         return refuse(str(error))
-    print(survivors_text(document, shutil.get_terminal_size().columns))
+    say(survivors_text(document, shutil.get_terminal_size().columns))
     sys.stdout.flush()
     try:
         if options.file:
@@ -107,12 +107,12 @@ def _selftest(options: argparse.Namespace) -> int:
         selftest = Selftest(options.seed, options.n, options.names, controls=not options.saboteurs_only)
         width = shutil.get_terminal_size().columns
         if options.list:
-            print(saboteurs_text(selftest.saboteurs, width))
+            say(saboteurs_text(selftest.saboteurs, width))
             return 0
         document = selftest.run((lambda line: None) if options.quiet else _say)
     except SelectionError as error:
         return refuse(str(error))
-    print(result_text(document, width))
+    say(result_text(document, width))
     sys.stdout.flush()  # whatever comes of the files, the minutes were not in vain
     try:
         if options.output:
@@ -127,4 +127,4 @@ def _selftest(options: argparse.Namespace) -> int:
 
 
 def _say(line: str) -> None:
-    print(line, flush=True)
+    say(line)

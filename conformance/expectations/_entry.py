@@ -19,7 +19,7 @@ from conformance.api.verdicts import Verdict
 #: How a reason begins that the harness wrote, because a person must say why.
 UNEXPLAINED = "TODO: say why."
 #: ``owner/repository#number``, an issue of GitHub.
-SHORT_ISSUE = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)#(?P<number>[1-9]\d*)", re.ASCII)
+SHORT_ISSUE = re.compile(r"\A(?P<repository>[\w.-]+/[\w.-]+)#(?P<number>[1-9]\d*)", re.ASCII)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ _CAST = re.compile(r"\.(float|half|bfloat16)\(\)")
 _INDENT = "    "
 _NAME = re.compile(r"\b[xv]\d+\b")
 #: The names that a statement makes; and what it writes to something by: a method such as ``add_``, ``inplace=True``.
-_ASSIGNED = re.compile(r"^\s*(v\d+(?:, v\d+)*),? = ", re.MULTILINE)
+_ASSIGNED = re.compile(r"^[ \t]*(v\d+(?:, v\d+)*),? = ", re.MULTILINE)
 _WRITES = re.compile(r"\w_\(|inplace=True|out=|self\.m\d+\(")
 
 

@@ -14,6 +14,7 @@ from conformance.devices import ZygotePool
 from conformance.discovery.describing import Candidate, SelectionError
 from conformance.discovery.selecting import candidates, library_sources
 from conformance.pytest_plugin._options import limits_of
+from conformance.report import legible
 from conformance.toolchains import Source
 
 
@@ -29,15 +30,15 @@ def list_backends(config: pytest.Config) -> int:
             sources = library_sources(Path(config.option.conformance_library), pool)
             found += [Candidate(source) for source in sources]
     except (SelectionError, HarnessError) as error:
-        raise pytest.UsageError(str(error)) from error
+        raise pytest.UsageError(legible(str(error))) from error
     finally:
         pool.close()
     rows = [(each.source.name, _toolchain(each), _distribution(each.source), each.problem) for each in found]
     width = shutil.get_terminal_size().columns
-    print(backends_text(rows, width))
+    print(legible(backends_text(rows, width)))
     if left_out:
         others = f"PyTorch brings along for debugging and testing (-v examines them): {', '.join(left_out)}"
-        print("\n" + textwrap.fill(others, width, break_long_words=False))
+        print("\n" + legible(textwrap.fill(others, width, break_long_words=False)))
     return 0
 
 

@@ -24,8 +24,16 @@ from conformance.pytest_plugin._run import CELL
 from conformance.pytest_plugin._selection import Selection, own_name
 from conformance.pytest_plugin._short_summary import failed_lines
 from conformance.pytest_plugin._telling import show
-from conformance.report import PART, ReportError, ReportFolder, ReproducerFolder, RunFacts, build_report, printable
-from conformance.report._escape import legible
+from conformance.report import (
+    PART,
+    ReportError,
+    ReportFolder,
+    ReproducerFolder,
+    RunFacts,
+    build_report,
+    legible,
+    printable,
+)
 from conformance.report.formats.terminal import summary_text
 from conformance.run.plan import Cell, cells_of
 
@@ -102,7 +110,7 @@ class Reporter:
         names = ", ".join(f"{each.name} ({each.toolchain})" for each in self._descriptions.values())
         target = self._run.target["spec"]
         drawn = f"seed {self._run.seed}, generated {self._run.generated}"
-        return [f"conformance: {conformance.__version__}, backend {names}, target {target}, {drawn}"]
+        return [printable(f"conformance: {conformance.__version__}, backend {names}, target {target}, {drawn}")]
 
     def pytest_configure_node(self, node: Any) -> None:
         """Tell a pytest-xdist worker what was found out here."""
@@ -292,16 +300,16 @@ class Reporter:
         width = min(terminalreporter._tw.fullwidth, 160)
         verbosity = terminalreporter.verbosity
         for report in self._reports:
-            terminalreporter.section(f"conformance of {report['backend']['name']}", sep="=")
+            terminalreporter.section(printable(f"conformance of {report['backend']['name']}"), sep="=")
             folder = self._folders[report["backend"]["name"]].path
             terminalreporter.write_line(legible(summary_text(report, width, verbosity=verbosity, folder=folder)))
         terminalreporter.write_line("")
         for problem in self._problems:
-            terminalreporter.write_line(f"ERROR: {problem}", red=True)
+            terminalreporter.write_line(legible(f"ERROR: {problem}"), red=True)
         for warning in self._warnings:
-            terminalreporter.write_line(f"WARNING: {warning}", yellow=True)
+            terminalreporter.write_line(legible(f"WARNING: {warning}"), yellow=True)
         for line in self._lines:
-            terminalreporter.write_line(line)
+            terminalreporter.write_line(legible(line))
         if self._lists_failures:
             for report in self._reports:
                 for line in failed_lines(report, self._nodeids[report["backend"]["name"]], width):

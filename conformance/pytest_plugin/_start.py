@@ -26,7 +26,7 @@ from conformance.pytest_plugin._report import Reporter
 from conformance.pytest_plugin._run import Runner
 from conformance.pytest_plugin._selection import Selection, Selector, failed_cells, found_paths
 from conformance.pytest_plugin._telling import telling
-from conformance.report import ReportError, ReportFolder, RunFacts
+from conformance.report import ReportError, ReportFolder, RunFacts, legible
 from conformance.run.plan import cells_of
 from conformance.run.run_context import RunContext
 from conformance.standalone.reproducers import ReproducerWriter
@@ -46,8 +46,8 @@ def start(config: pytest.Config) -> None:
             _start_run(config, options)
         else:
             _start_worker(config, options, worker_input["conformance"])
-    except (HarnessError, SelectionError, TargetError, ReportError) as error:
-        raise pytest.UsageError(str(error)) from error
+    except (HarnessError, SelectionError, TargetError, ReportError, pytest.UsageError) as error:
+        raise pytest.UsageError(legible(str(error))) from error  # what a backend said may stand in it
 
 
 def _start_run(config: pytest.Config, options: RunOptions) -> None:

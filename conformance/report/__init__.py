@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from conformance._util.files import write_atomically
 from conformance.report._build import RunFacts, assemble, build_report
-from conformance.report._escape import printable
+from conformance.report._escape import legible, printable, without_commands
 from conformance.report._json import ReportError
 from conformance.report._store import PART, REPORT, ReportFolder, read_report, report_schema, write_report
 from conformance.report.reproducer_folder import ReproducerFolder
@@ -21,9 +21,11 @@ __all__ = [
     "RunFacts",
     "assemble",
     "build_report",
+    "legible",
     "printable",
     "read_report",
     "report_schema",
+    "without_commands",
     "write_atomically",
     "write_report",
 ]

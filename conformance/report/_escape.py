@@ -8,6 +8,9 @@ from collections.abc import Sequence
 
 _COLOURING = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]")
 _UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+#: What services that run tests take from a log for a command of theirs: GitHub Actions at the start of a line, and,
+#: as Azure Pipelines do, anywhere.
+_COMMAND = re.compile(r"(?:^|(?<=\n))(?P<indent>[^\S\n]*+)::|##(?=\[|vso\[)")
 
 #: Longer texts are cut: a message of a real cell has at most 500 characters.
 _LONGEST_LINE = 2000
@@ -29,12 +32,25 @@ _OPENING = re.compile(r"^(?:[-+=#]|\d+(?P<stop>[.)])(?!\S))")
 def legible(text: str, keep: Sequence[str] = ("\n", "\t")) -> str:
     r"""Text without terminal colours, and with what is not seen, or reorders what is, written as ``\u202e``.
 
-    What comes out has no lone surrogates either: it can be encoded.
+    What comes out has no lone surrogates either: it can be encoded; and no line of it is a command in a log.
     """
     text = _COLOURING.sub("", text.replace("\r\n", "\n"))
-    return "".join(
+    seen = "".join(
         f"\\u{ord(each):04x}" if each not in keep and unicodedata.category(each) in _UNSEEN else each for each in text
     )
+    return without_commands(seen)
+
+
+def without_commands(text: str) -> str:
+    r"""Text no line of which is a command to whoever keeps the log: ``::error::`` at its start, ``##[error]`` anywhere.
+
+    Their first character is written as ``\u003a`` or ``\u0023``, which JSON reads as what it was.
+    """
+    return _COMMAND.sub(_no_command, text)
+
+
+def _no_command(found: re.Match[str]) -> str:
+    return "\\u0023#" if found["indent"] is None else f"{found['indent']}\\u003a:"
 
 
 def printable(text: str) -> str:

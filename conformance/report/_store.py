@@ -14,7 +14,7 @@ from typing import IO, Any
 import jsonschema
 import msgspec
 
-from conformance._util.files import write_atomically
+from conformance._util.files import file_name, write_atomically
 from conformance.report._json import ReportError, parse, read_bytes
 from conformance.report.model import FORMAT, Report
 from conformance.report.parts import read_part
@@ -110,7 +110,7 @@ class ReportFolder:
     """
 
     def __init__(self, root: Path, backend: str) -> None:
-        self.path = root / backend
+        self.path = root / file_name(backend)
         self._cells: IO[str] | None = None
         with _explained(root):
             self.path.mkdir(parents=True, exist_ok=True)

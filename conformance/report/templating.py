@@ -29,7 +29,8 @@ _TONES = {
 }
 #: A source that becomes a link; whatever else an author writes stays text.
 _ISSUE = re.compile(
-    r"(?:(?P<repository>[\w.-]+/[\w.-]+)#|https://github\.com/(?P<path>[\w.-]+/[\w.-]+)/(?:issues|pull)/)(?P<number>\d+)",
+    r"(?:(?<![\w.-])(?P<repository>[\w.-]++/[\w.-]++)#|https://github\.com/(?P<path>[\w.-]++/[\w.-]++)/(?:issues|pull)/)"
+    r"(?P<number>\d++)",
     re.ASCII,
 )
 

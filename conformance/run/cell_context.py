@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from conformance._util.files import file_name
 from conformance.api.availability import Availability
 from conformance.api.errors import HarnessError
 from conformance.api.verdicts import Outcome, outcome_of
@@ -132,7 +133,7 @@ class CellContext:
         """The file of what the cell found before; None where nothing is kept."""
         if self._run.kept is None:
             return None
-        return self._run.kept / self.cell.backend / f"{self.cell.clause.id}-{self.cell.theme}.json"
+        return self._run.kept / file_name(self.cell.backend) / f"{self.cell.clause.id}-{self.cell.theme}.json"
 
     def tell(self, text: str) -> None:
         """Show something while the cell runs, where anybody looks."""

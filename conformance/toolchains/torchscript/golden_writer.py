@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from conformance._util.files import file_name
 from conformance.api.availability import Availability
 from conformance.api.case import Case
 from conformance.api.errors import ConformanceFailure, DeviceEnded, GoldensError, SubjectError
@@ -33,8 +34,8 @@ def write_goldens(run: RunContext, description: Description, folder: Path, say: 
     published with it. Raises GoldensError, and leaves no set behind, where it does not, for a set that is there.
     """
     torch_version = metadata.version("torch").partition("+")[0]
-    place = folder / "-".join(
-        filter(None, (description.source.name, description.source.version, f"torch-{torch_version}"))
+    place = folder / file_name(
+        "-".join(filter(None, (description.source.name, description.source.version, f"torch-{torch_version}")))
     )
     if place.exists():
         raise GoldensError(f"the golden set {place.name} is there already: golden sets are kept, not replaced")

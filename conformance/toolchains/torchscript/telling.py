@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 #: How a line begins that says what was raised.
-_STATED = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception): ")
+_STATED = re.compile(r"\A(?:\w+\.)*\w*(?:Error|Exception): ")
 
 
 def gist(text: str) -> str:
