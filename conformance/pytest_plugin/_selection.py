@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance._util.files import file_name
 from conformance.api.fingerprint import DIGITS
 from conformance.contract import suite_folders
 from conformance.pytest_plugin._run import CELL
@@ -88,7 +89,7 @@ def failed_cells(terms: Iterable[str], root: Path, backends: Iterable[str]) -> d
     found: dict[str, list[tuple[str, str]]] = {term: [] for term in digests}
     if not digests:
         return found
-    paths = [(name, root / name / part / REPORT) for name in backends for part in ("", PART)]
+    paths = [(name, root / file_name(name) / part / REPORT) for name in backends for part in ("", PART)]
     for backend, path in paths:
         for term, cells in _failed_in(path, digests):
             found[term] += [(backend, cell) for cell in cells]
