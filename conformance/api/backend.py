@@ -102,7 +102,7 @@ class Backend:
     def load(self) -> None:
         """Make the backend known to PyTorch in this process. Must be harmless when called twice.
 
-        Raises whatever explains best why the backend cannot be used here: the text is shown by ``--list-backends``.
+        Raises whatever explains best why the backend cannot be used here: the text is shown by ``--list-backends -v``.
         """
 
     def preprocess_count(self) -> int | None:

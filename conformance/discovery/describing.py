@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from conformance._util.remembered import recall, remember, state_of_package
 from conformance.api.availability import Availability
 from conformance.api.errors import DeviceEnded, SubjectError
 from conformance.api.features import Feature
@@ -15,6 +16,7 @@ from conformance.toolchains import Source, default_toolchain, installed_sources,
 
 #: Building a backend may take long; importing and loading one may not.
 _PREPARE_SECONDS = 900.0
+_TOOLCHAIN = "toolchain"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,7 +118,18 @@ def examine(source: Source, pool: ZygotePool, *, prepare: bool) -> Candidate:
         return Candidate(source, description, f"{error}{_last_line(error.stderr)}")
     finally:
         device.end()
+    remember(_TOOLCHAIN, _key_of(source), description.toolchain)
     return Candidate(source, description)
+
+
+def remembered_toolchain(source: Source) -> str:
+    """Of which toolchain an author's class was when it was imported last; empty if that is not known any more."""
+    found = recall(_TOOLCHAIN, _key_of(source)) if source.value else ""
+    return found if isinstance(found, str) else ""
+
+
+def _key_of(source: Source) -> str:
+    return f"{source.value} {state_of_package(source.value.partition(':')[0])}"
 
 
 def discovery(source: Source | None, pool: ZygotePool, toolchain: str = "") -> Device:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import difflib
 import hashlib
 import json
 import re
@@ -14,52 +13,48 @@ from typing import Any
 
 from conformance.api.errors import DeviceEnded, SubjectError
 from conformance.devices import ZygotePool
-from conformance.discovery.describing import Candidate, SelectionError, discovery, examine, known_saboteurs
-from conformance.toolchains import Source, Toolchain, installed_sources, toolchains
-from conformance.toolchains.source import ENTRY_POINT_GROUP
+from conformance.discovery.describing import Candidate, SelectionError, discovery, examine, remembered_toolchain
+from conformance.discovery.names import saboteur_sources, text_of_unknown, torchs_own
+from conformance.toolchains import Source, installed_sources, toolchains
 
 #: Characters of a set of options that may stand in the name of a report as they are, and how many of them.
 _PLAIN = re.compile(r"[A-Za-z0-9_.=+-]{1,40}")
 
 
-def candidates(pool: ZygotePool, *, every: bool = False) -> tuple[list[Candidate], list[str]]:
-    """Every backend that could be chosen by name, examined without preparing it.
+def sources(pool: ZygotePool, *, every: bool = False) -> tuple[list[Source], list[str]]:
+    """Where every backend comes from that could be chosen by name, asking none of them.
 
-    Those that PyTorch brings along for debugging and testing are examined only if ``every`` is true; else their names
+    Those that PyTorch brings along for debugging and testing are among them only if ``every`` is true; else their names
     are returned, as the second value.
     """
-    found = [examine(source, pool, prepare=False) for source in installed_sources()]
-    declared = {(each.description.toolchain, each.description.name) for each in found if each.description is not None}
-    registered = []
-    left_out = []
+    found, left_out = list(installed_sources()), []
     for toolchain in toolchains():
-        registered += [each for each in toolchain.sources() if (toolchain.name, each.name) not in declared]
+        found += toolchain.sources()
         for source, tags in torchs_own(toolchain, pool).items():
             if tags and not every:
                 left_out.append(source.name)
-            elif (toolchain.name, source.name) not in declared:
-                registered.append(source)
-    return found + [examine(source, pool, prepare=False) for source in registered], left_out
+            else:
+                found.append(source)
+    return _once(found), left_out
 
 
-def torchs_own(toolchain: Toolchain, pool: ZygotePool) -> dict[Source, list[str]]:
-    """The backends that PyTorch itself brings for a toolchain, with their tags. Imports no vendor's module."""
-    from importlib import metadata
-
-    if type(toolchain).known is Toolchain.known:
-        return {}
-    device = discovery(None, pool, toolchain.name)
-    try:
-        known = device.call("known", phase="import", toolchain=toolchain.name)
-    finally:
-        device.end()
-    elsewhere = {source.name for source in toolchain.sources()}
-    version = metadata.version("torch")
-    return {
-        Source(name, distribution="torch", version=version, toolchain=toolchain.name): tags
-        for name, tags in known.items()
-        if name not in elsewhere
+def _once(found: Sequence[Source]) -> list[Source]:
+    """Without those that are registered and have a class too, where it is known of which toolchain that is."""
+    declared = {
+        (remembered_toolchain(source), source.name) for source in found if source.value and not source.toolchain
     }
+    return [source for source in found if not source.toolchain or (source.toolchain, source.name) not in declared]
+
+
+def candidates(pool: ZygotePool, *, every: bool = False) -> tuple[list[Candidate], list[str]]:
+    """The same, each examined without preparing it."""
+    found, left_out = sources(pool, every=every)
+    examined = [examine(source, pool, prepare=False) for source in found if not source.toolchain]
+    declared = {
+        (each.description.toolchain, each.description.name) for each in examined if each.description is not None
+    }
+    others = [source for source in found if source.toolchain and (source.toolchain, source.name) not in declared]
+    return examined + [examine(source, pool, prepare=False) for source in others], left_out
 
 
 def library_sources(library: Path, pool: ZygotePool, *, option: str = "--conformance-library") -> list[Source]:
@@ -131,7 +126,7 @@ def _meant_by(wanted: str, libraries: Sequence[Source], pool: ZygotePool) -> Can
             sources += [source for source in torchs_own(stack, pool) if source.name == name]
     if not sources:
         with contextlib.suppress(SelectionError):  # saboteurs that cannot be imported hide nothing else
-            sources = [each.source for each in known_saboteurs(pool) if each.source.name == name]
+            sources = saboteur_sources(name, pool)
     by_toolchain: dict[str, Source] = {}
     for source in sources:  # classes come first, and win over what is registered without one
         by_toolchain.setdefault(_toolchain_of(source, pool) if len(sources) > 1 or toolchain else "", source)
@@ -192,16 +187,7 @@ def _unknown_text(wanted: str, found_in: Sequence[str], pool: ZygotePool) -> str
     if found_in:
         return f"the backend {name!r} is of the toolchain {' and '.join(found_in)}, not of {toolchain!r}"
     by_toolchain = [each for stack in toolchains() for each in (*stack.sources(), *torchs_own(stack, pool))]
-    sources = (*installed_sources(), *by_toolchain)
-    groups = [ENTRY_POINT_GROUP, *(stack.entry_point_group for stack in toolchains() if stack.entry_point_group)]
-    known = sorted({source.name for source in sources if not source.name.endswith("_TESTING_ONLY")})
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    return (
-        f"there is no backend named {wanted!r}.{hint} Known here: {', '.join(known)}. A backend is found by an entry "
-        f"point of the group {' or '.join(map(repr, groups))}, in PyTorch's own registry, or by "
-        "--conformance-library=PATH; --list-backends shows details."
-    )
+    return text_of_unknown(wanted, {source.name for source in (*installed_sources(), *by_toolchain)})
 
 
-__all__ = ["SelectionError", "candidates", "library_sources", "select", "torchs_own"]
+__all__ = ["SelectionError", "candidates", "library_sources", "select", "sources", "torchs_own"]

@@ -44,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--list-backends",
         action="store_true",
-        help="show which backends there are, and whether each works here, and exit",
+        help="show which backends there are, and exit; with -v, whether each can add two tensors here",
     )
     group.addoption(
         "--conformance-compile-options",
@@ -189,6 +189,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Load the rest of the plugin when a backend is chosen."""
     if config.option.list_backends or not (config.option.conformance_backend or config.option.conformance_library):
         return
+    from conformance.pytest_plugin._names import expect_known_names
+
+    expect_known_names(config)
     from conformance.pytest_plugin._start import start
 
     start(config)

@@ -19,13 +19,18 @@ DERIVED = "from conformance import TorchScriptBackend\nclass Plugin(TorchScriptB
 def test_a_plugin_that_fails_to_import_is_a_row(project: Project) -> None:
     project.install("broken", "import a_module_that_nobody_has\n")
     project.install("crashing", "import os\nos.abort()\n")
-    run = project.run("--list-backends")
+    quick = project.run("--list-backends")
+    assert quick.exit_code == 0, quick.output
+    assert "broken ? not tried plugin_broken 1.2" in " ".join(quick.output.split())
+    run = project.run("--list-backends", "-v")
     assert run.exit_code == 0, run.output
     text = " ".join(run.output.split())
     assert "No module named 'a_module_that_nobody_has'" in text
     assert "plugin_broken 1.2" in text
     assert "killed by SIGABRT during import" in text
     assert "reference torchscript yes torch-conformance-reference" in text
+    assert "tvm dynamo no torch" in text
+    assert "tvm cannot be used here: one addition: FAIL in lower: " in text
     assert max(map(len, run.output.splitlines())) <= 80
 
 
@@ -106,7 +111,7 @@ COMPUTED = """
 )
 def test_what_prepare_builds_need_not_be_there_before(project: Project, libraries: str) -> None:
     project.install("mine", BUILT_BY_PREPARE.format(libraries=libraries))
-    listing = project.run("--list-backends")
+    listing = project.run("--list-backends", "-v")
     assert "mine torchscript no" in " ".join(listing.output.split()), listing.output
     run = project.run("--backend=mine", "-k", "test_composition")
     assert run.exit_code == 0, run.output

@@ -18,6 +18,6 @@ def test_a_harness_that_fails_while_it_lists_backends_says_so(project: Project) 
         _listing.candidates = fail
         """,
     )
-    run = project.run("--list-backends")
+    run = project.run("--list-backends", "-v")
     assert run.exit_code == 4
     assert run.output == "ERROR: the zygote is gone\n\n"

@@ -200,15 +200,3 @@ def _head(cells: Sequence[CellRow]) -> str:
     places = [place_of(row) for row in cells]
     more = f" and {len(places) - _CELLS_SHOWN} more" if len(places) > _CELLS_SHOWN else ""
     return f"{first.clause}: {first.verdict.value}{phase} {' '.join(places[:_CELLS_SHOWN])}{more}"
-
-
-def backends_text(rows: Sequence[tuple[str, str, str, str]], width: int) -> str:
-    """What ``--list-backends`` prints for rows of name, toolchain, distribution, and why it is not usable, if so."""
-    headers = ("backend", "toolchain", "usable", "distribution")
-    taken = max(len(row[0]) for row in rows) + max(len(row[1]) for row in rows) + len("usable") + 8
-    body = [
-        (name, toolchain, "no" if problem else "yes", textwrap.fill(distribution, max(_NARROWEST, width - taken)))
-        for name, toolchain, distribution, problem in rows
-    ]
-    problems = [_bullet(f"{name} cannot be used here: {problem}", width) for name, _, _, problem in rows if problem]
-    return "\n".join([tabulate(body, headers=headers, tablefmt=_FORMAT), *(["", *problems] if problems else [])])
