@@ -46,7 +46,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from conformance.report._escape import legible
+    from conformance._util.escaping import legible
     from conformance.report.formats.terminal import summary_text
 
     try:

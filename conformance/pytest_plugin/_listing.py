@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from tabulate import tabulate
 
+from conformance._util.escaping import legible
 from conformance._util.quiet import ignore_missing_numpy
 from conformance.api.errors import HarnessError
 from conformance.devices import Limits, ZygotePool
 from conformance.discovery.describing import Candidate, SelectionError, remembered_toolchain
 from conformance.discovery.selecting import candidates, library_sources, sources
-from conformance.report import legible
 from conformance.toolchains import Source
 
 #: The column of distributions is not made narrower than this.

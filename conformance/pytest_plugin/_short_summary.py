@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from conformance.report._escape import legible
+from conformance._util.escaping import legible
 from conformance.report.row_model import CellRow
 from conformance.report.view import view_of
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from conformance._util.escaping import legible
 from conformance._util.privacy import without_paths
-from conformance.report._escape import legible
 
 #: What a worker's cells said and nobody has seen yet.
 _WAITING = pytest.StashKey[list[str]]()

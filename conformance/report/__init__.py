@@ -5,9 +5,9 @@ Everything that a person sees of a report is derived from the one JSON document.
 
 from __future__ import annotations
 
+from conformance._util.escaping import legible, printable, without_commands
 from conformance._util.files import write_atomically
 from conformance.report._build import RunFacts, assemble, build_report
-from conformance.report._escape import legible, printable, without_commands
 from conformance.report._json import ReportError
 from conformance.report._store import PART, REPORT, ReportFolder, read_report, report_schema, write_report
 from conformance.report.reproducer_folder import ReproducerFolder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import urllib.parse
 
-from conformance.report._escape import legible
+from conformance._util.escaping import legible
 
 _SPACES = re.compile(r"\s+")
 

@@ -9,9 +9,9 @@ import urllib.parse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from conformance._util.escaping import escape_markdown
 from conformance.api.verdicts import Verdict
 from conformance.contract import Level
-from conformance.report._escape import escape_markdown
 from conformance.report._json import ReportError
 from conformance.report._store import read_report
 from conformance.report.formats import formats

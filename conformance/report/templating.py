@@ -11,9 +11,9 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from conformance._util.escaping import legible
 from conformance.api.availability import is_as_expected
 from conformance.api.verdicts import Verdict
-from conformance.report._escape import legible
 from conformance.report.anchors import address_of, cell_anchor
 from conformance.report.clause_grid import LETTERS
 from conformance.report.view import steps_text

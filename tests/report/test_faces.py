@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from support.example_reports import DIGEST, HOSTILE, cell, full_report, poisoned, report_of
 
+from conformance._util.escaping import escape_markdown
 from conformance.api.verdicts import Verdict
 from conformance.operators.table import Outcome, Tried, row_of, table_of
 from conformance.report import read_report
-from conformance.report._escape import escape_markdown
 from conformance.report.cell_details import script_of
 from conformance.report.formats.html import html
 from conformance.report.formats.markdown import markdown

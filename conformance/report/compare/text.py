@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 from tabulate import tabulate
 
+from conformance._util.escaping import escape_markdown, printable
 from conformance.report import operators
-from conformance.report._escape import escape_markdown, printable
 from conformance.report._store import rows_by_id
 from conformance.report.compare.changes import (
     Behaviour,

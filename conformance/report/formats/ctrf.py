@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from conformance._util.escaping import legible
 from conformance.api.verdicts import Verdict
-from conformance.report._escape import legible
 from conformance.report.cell_details import number, plain, script_of
 from conformance.report.model import Report
 from conformance.report.parts import as_json, read_part

@@ -7,7 +7,7 @@ from typing import Any
 
 from tabulate import tabulate
 
-from conformance.report._escape import escape_markdown as escape
+from conformance._util.escaping import escape_markdown as escape
 from conformance.report.generated import GeneratedView
 from conformance.report.model import Report
 from conformance.report.operators import OperatorSummary
