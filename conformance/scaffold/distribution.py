@@ -9,6 +9,7 @@ import dataclasses
 import json
 import re
 import tomllib
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from conformance.toolchains import installed_sources, toolchain_named
 #: What templates of several toolchains share.
 _COMMON = Path(__file__).with_name("templates")
 _MANIFEST = "files.toml"
+_HARNESS = "torch-conformance"
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _LONGEST_NAME = 40
 
@@ -87,7 +89,24 @@ class NewPlugin:
             "level": "core" if self.library else manifest["level"],
             "levels": manifest["levels"],
             "version": conformance.__version__,
+            "harness": _where_from(),
+            "oldest_torch": _oldest_torch(),
         }
+
+
+def _where_from() -> str:
+    """What pip installs as this harness elsewhere: the checkout that this one was installed from, or else a version."""
+    text = metadata.distribution(_HARNESS).read_text("direct_url.json")  # PEP 610
+    origin = json.loads(text) if text else {}
+    if "vcs_info" in origin:
+        return f"{_HARNESS} @ {origin['vcs_info']['vcs']}+{origin['url']}@{origin['vcs_info']['commit_id']}"
+    return f"{_HARNESS}=={conformance.__version__}"
+
+
+def _oldest_torch() -> str:
+    """The oldest release of torch that the harness takes."""
+    bounds = (re.match(r"torch\b.*>=\s*([\d.]+)", each) for each in metadata.requires(_HARNESS) or ())
+    return next(found[1] for found in bounds if found)
 
 
 def toolchains() -> tuple[str, ...]:

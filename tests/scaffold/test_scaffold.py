@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from support.places import REPOSITORY
 from support.project import Project
 from support.reader import Reader
 
+import conformance
 from conformance.cli import main
 from conformance.contract import Level, levels_of
 from conformance.scaffold.distribution import NewPlugin, ScaffoldError, check_name, rendered, toolchains, write
@@ -96,9 +99,63 @@ def test_what_is_written_is_formatted_and_free_of_faults(
     workflow = yaml.safe_load((folder / ".github/workflows/conformance.yml").read_text())
     assert workflow["env"]["BACKEND"] == "my_npu"
     assert Level(workflow["env"]["LEVEL"]) in levels_of(toolchain)
-    steps = workflow["jobs"]["certify"]["steps"]
-    assert any("pytest --backend" in step.get("run", "") for step in steps)
-    assert any("upload-artifact" in step.get("uses", "") for step in steps)
+    job = workflow["jobs"]["certify"]
+    assert job["strategy"]["matrix"]["torch"] == ["torch==2.13.*", "torch"]
+    assert any("pytest --backend" in step.get("run", "") for step in job["steps"])
+    assert any("upload-artifact" in step.get("uses", "") for step in job["steps"])
+    (cached,) = (step["with"] for step in job["steps"] if step.get("uses", "").startswith("actions/cache@"))
+    assert cached["path"].split() == ["~/.cache/my-npu-conformance", "~/.cache/torch-conformance"]
+    assert "env.TORCH" in cached["key"]
+    assert "hashFiles('src/**')" in cached["key"]
+
+
+#: What stands for programs of the workflow's machine: `gh` gives a report of the default branch, if there is one.
+_PROGRAMS = {
+    "gh": 'if [ "$2" = list ]; then echo "$RUN"; fi',
+    "conformance": 'echo "compared: $*"; exit 1',
+}
+
+
+@pytest.mark.parametrize(
+    ("run", "code", "said"),
+    [
+        ("17", 1, "compared: compare baseline/mine/report.json conformance-report/mine/report.json --format markdown"),
+        ("", 0, "trunk has no report yet: nothing to compare with"),
+    ],
+)
+def test_the_workflow_compares_with_the_default_branch(tmp_path: Path, run: str, code: int, said: str) -> None:
+    workflow = yaml.safe_load(rendered(NewPlugin("mine", "torchscript"))[".github/workflows/conformance.yml"])
+    (step,) = (each for each in workflow["jobs"]["certify"]["steps"] if "Compare" in each.get("name", ""))
+    for name, text in _PROGRAMS.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    summary = tmp_path / "summary"
+    environment = {
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "RUN": run,
+        "BRANCH": "trunk",
+        "BACKEND": "mine",
+        "REPORT": "conformance-report-0",
+        "GITHUB_STEP_SUMMARY": str(summary),
+    }
+    done = subprocess.run(["bash", "-e", "-c", step["run"]], cwd=tmp_path, env=environment, check=False)
+    assert done.returncode == code
+    assert summary.read_text().strip() == said
+
+
+def test_the_workflow_installs_the_harness_that_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_text = metadata.PathDistribution.read_text
+
+    def harness(origin: object) -> str:
+        def read(self: metadata.PathDistribution, name: str) -> str | None:
+            return json.dumps(origin) if name == "direct_url.json" else read_text(self, name)
+
+        monkeypatch.setattr(metadata.PathDistribution, "read_text", read)
+        return str(NewPlugin("mine", "torchscript").values()["harness"])
+
+    commit = {"url": "https://example.com/harness.git", "vcs_info": {"vcs": "git", "commit_id": "abc123"}}
+    assert harness(commit) == "torch-conformance @ git+https://example.com/harness.git@abc123"
+    assert harness({"url": "file:///somewhere", "dir_info": {}}) == f"torch-conformance=={conformance.__version__}"
 
 
 def test_a_library_that_is_there_is_pointed_at(
