@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from conformance.api.backend import Backend as Backend
     from conformance.api.backend import DynamoBackend as DynamoBackend
     from conformance.api.backend import Environment as Environment
+    from conformance.api.backend import ExecuTorchBackend as ExecuTorchBackend
     from conformance.api.backend import Tolerance as Tolerance
     from conformance.api.backend import TorchScriptBackend as TorchScriptBackend
     from conformance.api.features import Features as Features
@@ -25,6 +26,7 @@ _EXPORTS = {
     "Backend": "conformance.api.backend",
     "DynamoBackend": "conformance.api.backend",
     "Environment": "conformance.api.backend",
+    "ExecuTorchBackend": "conformance.api.backend",
     "Features": "conformance.api.features",
     "Tolerance": "conformance.api.backend",
     "TorchScriptBackend": "conformance.api.backend",
@@ -35,6 +37,7 @@ __all__ = [
     "Backend",
     "DynamoBackend",
     "Environment",
+    "ExecuTorchBackend",
     "Features",
     "Tolerance",
     "TorchScriptBackend",

@@ -31,7 +31,8 @@ class CompileError(RuntimeError):
 class Compilation:
     """A file that the compiler makes: ``output`` from the ``main`` file in the folder ``sources``, with ``flags``.
 
-    The flags for finding PyTorch, and for linking libtorch, are added; what else is linked is in ``libraries``.
+    The flags for finding PyTorch, and for linking libtorch, are added; what else is linked is in ``libraries``. What is
+    compiled against something else overrides :meth:`includes` and :meth:`links`, and names its version in ``flags``.
     """
 
     output: str
@@ -63,15 +64,25 @@ class Compilation:
 
     def command(self, output: Path) -> list[str]:
         """The compiler's command line, for the folder of the sources."""
-        root = torch_folder()
         return [
             *_compiler(),
             *self._flags(),
+            *self.includes(),
+            *(self.main, "-o", str(output), *self.libraries),
+            *self.links(),
+        ]
+
+    def includes(self) -> list[str]:
+        """The flags by which the compiler finds headers."""
+        root = torch_folder()
+        return [
             f"-ffile-prefix-map={root}=torch",  # no path of this machine belongs into what is compiled
             *("-isystem", str(root / "include"), "-isystem", str(root / "include/torch/csrc/api/include")),
-            *(self.main, "-o", str(output), f"-L{root / 'lib'}", *self.libraries),
-            *("-ltorch", "-ltorch_cpu", "-lc10", "-ldl"),
         ]
+
+    def links(self) -> list[str]:
+        """The flags by which the linker finds what every file of the kind needs."""
+        return [f"-L{torch_folder() / 'lib'}", "-ltorch", "-ltorch_cpu", "-lc10", "-ldl"]
 
 
 def torch_folder() -> Path:

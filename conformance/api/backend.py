@@ -57,7 +57,7 @@ class Tolerance:
 
 
 class LoweredCase(Protocol):
-    """What :meth:`TorchScriptBackend.compile_spec` is told about the model that is being lowered."""
+    """What an author's class is told about the model that is being lowered."""
 
     @property
     def name(self) -> str: ...
@@ -163,3 +163,28 @@ class DynamoBackend(Backend):
         import torch._dynamo
 
         torch._dynamo.lookup_backend(self.name)
+
+
+class ExecuTorchBackend(Backend):
+    """A delegate of ExecuTorch: a partitioner and its preprocess ahead of time, and a library with the run-time half.
+
+    ``name`` is the id in the partitioner's DelegationSpec, and in the registry of the runtime.
+    """
+
+    toolchain = "executorch"
+    #: The shared libraries whose loading registers the run-time half, as paths; none where ExecuTorch itself has it.
+    libraries: tuple[str, ...] = ()
+
+    def partitioner(self, case: LoweredCase) -> Any:
+        """A fresh ``executorch.exir.backend.partitioner.Partitioner`` for a model. Called only where models are
+        lowered; import the ahead-of-time half here."""
+        raise NotImplementedError(f"{type(self).__name__} says by partitioner() how a model is delegated")
+
+    def load(self) -> None:
+        """Load :attr:`libraries` into the process of ExecuTorch's runtime. Called only where programs run."""
+        import ctypes
+
+        import executorch.runtime  # noqa: F401  (what the libraries are linked against)
+
+        for library in self.libraries:
+            ctypes.CDLL(library)

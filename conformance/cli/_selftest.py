@@ -23,6 +23,13 @@ def add(commands: Commands) -> None:
     selftest.add_argument("--output", type=Path, metavar="DIR", help="write selftest.json and selftest.md there")
     selftest.add_argument("--list", action="store_true", help="show the saboteurs and the clauses that must catch them")
     selftest.add_argument("-q", "--quiet", action="store_true", help="no progress, only the result")
+    selftest.add_argument(
+        "--toolchain",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="the contract of this toolchain, where it has one of its own; of mutants only those of this one",
+    )
     _add_mutants(selftest)
     selftest.set_defaults(run=_selftest)
 
@@ -30,7 +37,6 @@ def add(commands: Commands) -> None:
 def _add_mutants(selftest: argparse.ArgumentParser) -> None:
     group = selftest.add_argument_group("mutants", "broken backends that nobody wrote, in place of the saboteurs")
     group.add_argument("--mutants", type=int, metavar="N", help="draw N of them with --seed, and try to kill each")
-    group.add_argument("--toolchain", action="append", default=[], metavar="NAME", help="only mutants of this one")
     group.add_argument("--only", type=int, metavar="K", help="of those that are drawn, number K alone")
     group.add_argument("--mutant", metavar="JSON", help="one mutant by its specification, as survivors are listed")
     group.add_argument(
@@ -89,6 +95,7 @@ def _mutants(options: argparse.Namespace) -> int:
 
 
 def _selftest(options: argparse.Namespace) -> int:
+    from conformance.contract import contract_digest
     from conformance.contract.score import remember, succeeded
     from conformance.discovery.describing import SelectionError
     from conformance.selftest.matrix import matrix_markdown, result_text, saboteurs_text
@@ -98,13 +105,18 @@ def _selftest(options: argparse.Namespace) -> int:
         return refuse(f"-n takes a number of processes, 1 or more; found {options.n}")
     if options.mutants is not None or options.mutant is not None:
         return _mutants(options)
+    if len(options.toolchain) > 1:
+        return refuse("--toolchain names one contract for a self-test; several are for --mutants alone")
+    toolchain = "".join(options.toolchain)
     try:
         if options.output:  # before the work of minutes
             options.output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         return refuse(f"--output: {options.output} cannot be made a folder: {error.strerror}")
     try:
-        selftest = Selftest(options.seed, options.n, options.names, controls=not options.saboteurs_only)
+        selftest = Selftest(
+            options.seed, options.n, options.names, controls=not options.saboteurs_only, toolchain=toolchain
+        )
         width = shutil.get_terminal_size().columns
         if options.list:
             say(saboteurs_text(selftest.saboteurs, width))
@@ -119,7 +131,7 @@ def _selftest(options: argparse.Namespace) -> int:
             text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
             write_atomically(options.output / "selftest.json", text)
             write_atomically(options.output / "selftest.md", matrix_markdown(document))
-        if not options.names and not options.saboteurs_only:
+        if not options.names and not options.saboteurs_only and document["contract"] == contract_digest():
             remember(document)
     except OSError as error:
         return refuse(f"the result above is not kept: {error.filename or options.output}: {error.strerror}")

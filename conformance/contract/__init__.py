@@ -7,6 +7,7 @@ from conformance.api.clause import Clause, Control, Level, SpeaksOf, clause, cla
 from conformance.contract.table import (
     CONTRACT_VERSION,
     clause_of,
+    contract_clauses,
     contract_digest,
     installed_clauses,
     levels_of,
@@ -26,6 +27,7 @@ __all__ = [
     "clause",
     "clause_of",
     "clauses",
+    "contract_clauses",
     "contract_digest",
     "installed_clauses",
     "levels_of",

@@ -16,11 +16,11 @@ from conformance._util.shipped import shipped_folder
 from conformance.contract.table import contract_digest
 
 
-def identity() -> dict[str, Any]:
-    """What a score speaks of: this harness and contract, on this torch and platform."""
+def identity(toolchain: str = "") -> dict[str, Any]:
+    """What a score speaks of: this harness, the contract of a toolchain, on this torch and platform."""
     return {
         "harness": conformance.__version__,
-        "contract": contract_digest(),
+        "contract": contract_digest(toolchain),
         "torch": metadata.version("torch"),
         "platform": f"{platform.system()} {platform.machine()}",
     }

@@ -93,18 +93,25 @@ def levels_of(toolchain: str) -> tuple[Level, ...]:
     return tuple(level for level in Level if level in found and level is not Level.REPORTED)
 
 
+def contract_clauses(toolchain: str = "") -> tuple[Clause, ...]:
+    """The clauses of one contract, as :func:`shipped_clauses` has them.
+
+    The toolchains that ship with the harness, and need no more than it brings, have one contract between them, which is
+    also meant by an empty name; any other has its own.
+    """
+    shared = {each.name for each in toolchains() if each.suites.is_relative_to(suites_path()) and not each.requires}
+    meant = {toolchain} if toolchain and toolchain not in shared else shared
+    return tuple(each for each in shipped_clauses() if each.toolchain in meant)
+
+
 def contract_digest(toolchain: str = "") -> str:
     """SHA-256 over the ids, statements and levels of a contract: two reports with one digest agree on them.
 
-    The toolchains that ship with the harness have one contract between them, which is also meant by an empty name; one
-    that somebody else brings has its own.
+    Which it is :func:`contract_clauses` says.
     """
-    shipped = {each.name for each in toolchains() if each.suites.is_relative_to(suites_path())}
-    meant = {toolchain} if toolchain and toolchain not in shipped else shipped
     digest = hashlib.sha256()
-    for each in sorted(shipped_clauses(), key=lambda clause: clause.id):
-        if each.toolchain in meant:
-            digest.update(f"{each.id}\0{each.statement}\0{each.level.value}\0".encode())
+    for each in sorted(contract_clauses(toolchain), key=lambda clause: clause.id):
+        digest.update(f"{each.id}\0{each.statement}\0{each.level.value}\0".encode())
     return digest.hexdigest()
 
 

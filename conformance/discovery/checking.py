@@ -48,7 +48,9 @@ def problems_of(backend: Backend) -> list[str]:
         'a mapping from dtype names ("float32") to conformance.Tolerance',
         all(isinstance(key, str) and isinstance(value, Tolerance) for key, value in tolerances.items()),
     )
-    return problems + toolchain_named(backend.toolchain).problems(backend)
+    toolchain = toolchain_named(backend.toolchain)
+    lacking = toolchain.lacking()
+    return problems + ([lacking] if lacking else []) + toolchain.problems(backend)
 
 
 def describe(backend: Backend, *, prepared: bool) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def _as_sources(toolchain: Toolchain, known: dict[str, list[str]]) -> dict[Sourc
 
 def _recalled_own(toolchain: Toolchain) -> dict[str, list[str]] | None:
     """What PyTorch said of itself when it was asked last; None if it was not."""
-    if type(toolchain).known is Toolchain.known:
+    if type(toolchain).known is Toolchain.known or toolchain.lacking():
         return {}
     found: Any = recall(_OWN, _key_of_torch(toolchain))
     return found if isinstance(found, dict) and all(isinstance(tags, list) for tags in found.values()) else None

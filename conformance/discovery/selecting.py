@@ -66,7 +66,7 @@ def library_sources(library: Path, pool: ZygotePool, *, option: str = "--conform
         raise SelectionError(f"{option}: there is no file {library}; give the path of a shared library")
     hints = []
     for toolchain in toolchains():
-        if not toolchain.library_hint:
+        if not toolchain.library_hint or toolchain.lacking():
             continue
         source = Source(name="", library=str(library.resolve()), toolchain=toolchain.name)
         names = _registered_by(source, pool, option)

@@ -13,14 +13,14 @@ import multiprocessing
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from typing import Any
 
 from conformance._util.privacy import without_paths
 from conformance._util.quiet import ignore_missing_numpy
 from conformance.api.verdicts import Verdict
-from conformance.contract import Clause, SpeaksOf, shipped_clauses, suite_function
+from conformance.contract import Clause, SpeaksOf, contract_clauses, shipped_clauses, suite_function
 from conformance.contract.score import identity
 from conformance.devices import Limits, ZygotePool
 from conformance.discovery.describing import (
@@ -78,15 +78,23 @@ class ControlFailure:
 
 
 class Selftest:
-    """One run. Raises SelectionError when the saboteurs or a control cannot be had.
+    """One run, of the contract of a ``toolchain``. Raises SelectionError when the saboteurs or a control cannot be had.
 
-    With ``names`` only these saboteurs are tried, and no control; without ``controls`` all saboteurs alone.
+    With ``names`` only these saboteurs are tried, of whichever contract, and no control; without ``controls`` all
+    saboteurs alone.
     """
 
-    def __init__(self, seed: int, workers: int, names: Sequence[str] = (), *, controls: bool = True) -> None:
+    def __init__(
+        self, seed: int, workers: int, names: Sequence[str] = (), *, controls: bool = True, toolchain: str = ""
+    ) -> None:
         self.seed = seed
         self.workers = workers
-        self.clauses = shipped_clauses()
+        self.toolchain = toolchain
+        self.clauses = contract_clauses(toolchain)
+        if toolchain and toolchain not in [each.name for each in toolchains()]:
+            known = ", ".join(each.name for each in toolchains())
+            raise SelectionError(f"there is no toolchain {toolchain!r}; installed here: {known}")
+        meant = {clause.toolchain for clause in self.clauses}
         #: Whether only some saboteurs are tried: nothing is said then about clauses and controls.
         self.partial = bool(names)
         pool = ZygotePool(LIMITS)
@@ -97,15 +105,17 @@ class Selftest:
                 raise SelectionError(
                     f"there is no saboteur named {unknown[0]!r}; conformance selftest --list shows all"
                 )
-            self.saboteurs = [each for each in saboteurs if not names or each.source.name in names]
+            self.saboteurs = [
+                each for each in saboteurs if (each.source.name in names if names else each.source.toolchain in meant)
+            ]
             self._check_saboteurs()
-            asked = conforming_backends() if controls and not names else []
+            asked = conforming_backends(meant) if controls and not names else []
             self.controls = [_description(each) for each in select(asked, None, pool)] if asked else []
         finally:
             pool.close()
 
     def _check_saboteurs(self) -> None:
-        known = {clause.id for clause in self.clauses}
+        known = {clause.id for clause in shipped_clauses()}
         for saboteur in self.saboteurs:
             wrong = sorted(set(saboteur.caught_by) - known)
             if wrong or not saboteur.caught_by:
@@ -152,7 +162,7 @@ class Selftest:
         proven = {row.clause for row in found if row.caught}
         return {
             "format": FORMAT,
-            **identity(),
+            **identity(self.toolchain),
             "seed": self.seed,
             "seconds": round(seconds, 1),
             "score": {"caught": len(caught), "saboteurs": len(self.saboteurs)},
@@ -181,9 +191,9 @@ class Selftest:
         }
 
 
-def conforming_backends() -> list[str]:
-    """The names of the backends of each toolchain that must pass everything."""
-    return [name for toolchain in toolchains() for name in toolchain.conforming]
+def conforming_backends(of: Collection[str]) -> list[str]:
+    """The names of the backends of these toolchains that must pass everything."""
+    return [name for toolchain in toolchains() if toolchain.name in of for name in toolchain.conforming]
 
 
 def _can_fail(clause: Clause) -> bool:

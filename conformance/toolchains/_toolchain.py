@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -99,6 +100,11 @@ class Toolchain:
     #: Whether it is meant where nothing says which: by a clause of a former release, or a library. One is.
     is_default: ClassVar[bool] = False
 
+    #: Modules that it needs and the harness does not bring, and the command that installs them. It has a contract of
+    #: its own then, which can be read without them; where one is missing none of its backends can be used.
+    requires: ClassVar[tuple[str, ...]] = ()
+    installed_by: ClassVar[str] = ""
+
     #: The function that makes the session of a device, which answers verbs: ``module:function``.
     session: ClassVar[str]
     #: The class of devices that clauses see, a :class:`conformance.toolchains.client.CellDevice`: ``module:class``.
@@ -135,6 +141,13 @@ class Toolchain:
     can_pack: ClassVar[bool] = False
     #: The folder of templates of ``conformance new``; None: it has none.
     templates: ClassVar[Path | None] = None
+
+    def lacking(self) -> str:
+        """Why its backends cannot be used here, and what to do about it; empty where they can."""
+        missing = [name for name in self.requires if not _is_installed(name)]
+        if not missing:
+            return ""
+        return f"{self.summary} need {' and '.join(missing)}, which is not installed: {self.installed_by}"
 
     # Devices.
 
@@ -215,3 +228,11 @@ class Toolchain:
     def gist(self, text: str) -> str:
         """What an exception says, without what PyTorch's part of the toolchain puts around it."""
         return text
+
+
+def _is_installed(module: str) -> bool:
+    """Whether a module could be imported, as far as looking for it tells."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ImportError:
+        return False

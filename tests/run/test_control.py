@@ -13,6 +13,7 @@ from conformance.devices import Limits, ZygotePool
 from conformance.run.cell_context import CellContext
 from conformance.run.plan import Cell, cells_of
 from conformance.run.run_context import RunContext
+from conformance.toolchains import toolchain_named
 
 #: Cells in which plain PyTorch itself cannot do what the clause asks, and why.
 PYTORCHS_OWN = {
@@ -39,6 +40,9 @@ def run_context() -> Iterator[RunContext]:
 
 @pytest.mark.parametrize("cell", controlled_cells(), ids=lambda cell: cell.id)
 def test_plain_pytorch_keeps_the_clause(run_context: RunContext, cell: Cell) -> None:
+    lacking = toolchain_named(cell.clause.toolchain).lacking()
+    if lacking:
+        pytest.skip(lacking)
     function, names = suite_function(cell.clause)
     context = CellContext(run_context, cell, None)
     outcome = context.attempt(function, {name: context.part(name) for name in names})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,10 @@ from conformance._util.shipped import shipped_folder
 from conformance.api.backend import Backend, TorchScriptBackend
 from conformance.hookspecs import hookimpl
 from conformance.toolchains import NativeProgram, PluginError, ProgramTraits, Reproduction, Toolchain
+from conformance.toolchains.libraries import details_of_libraries, problems_of_libraries
 
 _HERE = "conformance.toolchains.torchscript"
 _BACKENDS = "__torch__.torch.classes.__backends__."
-#: What ``libraries`` must be.
-_PATHS = "a tuple of paths as strings"
 
 
 class TorchScript(Toolchain):
@@ -79,16 +77,13 @@ class TorchScript(Toolchain):
 
     def problems(self, backend: Backend) -> list[str]:
         """What is wrong with ``libraries``."""
-        libraries = inspect.getattr_static(backend, "libraries")
-        # What computes them may compile them, which is for after prepare(): details() looks at those.
-        if hasattr(type(libraries), "__get__") or _are_paths(libraries):
-            return []
-        return [f"libraries must be {_PATHS}, found {type(libraries).__name__}: {libraries!r:.80}"]
+        assert isinstance(backend, TorchScriptBackend)
+        return problems_of_libraries(backend)
 
     def details(self, backend: Backend, *, prepared: bool) -> dict[str, Any]:
         """The libraries of a backend that has been prepared, and their digests."""
         assert isinstance(backend, TorchScriptBackend)
-        return _libraries(backend) if prepared else {}
+        return details_of_libraries(backend) if prepared else {}
 
     def expect_known(self, backend: Backend, registered: list[str]) -> None:
         """Raise PluginError unless a class of the backend's name is registered."""
@@ -129,29 +124,6 @@ class TorchScript(Toolchain):
         from conformance.toolchains.torchscript.telling import gist
 
         return gist(text)
-
-
-def _are_paths(value: Any) -> bool:
-    return isinstance(value, tuple) and all(isinstance(path, str) for path in value)
-
-
-def _libraries(backend: TorchScriptBackend) -> dict[str, Any]:
-    from conformance._util.files import sha256_of
-
-    libraries = backend.libraries
-    if not _are_paths(libraries):
-        raise PluginError(f"libraries must be {_PATHS}, found {type(libraries).__name__}: {libraries!r:.80}")
-    paths = [Path(path).absolute() for path in libraries]
-    missing = [path for path in libraries if not Path(path).is_file()]
-    if missing:
-        raise PluginError(
-            f"libraries names {' and '.join(missing)}, and after prepare() there is no such file: build it before the "
-            f"run or in prepare(), and give a path that is right in {Path.cwd()}, or an absolute one"
-        )
-    return {
-        "libraries": list(map(str, paths)),
-        "files": [{"name": path.name, "sha256": sha256_of(path)} for path in paths],
-    }
 
 
 @hookimpl

@@ -1,0 +1,106 @@
+"""What the host does, in terms of ExecuTorch's ahead-of-time half: ``torch.export``, lowering, emitting."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from executorch.exir import (
+    EdgeProgramManager,
+    ExecutorchBackendConfig,
+    memory,
+    to_edge,
+    to_edge_transform_and_lower,
+)
+from executorch.exir.delegate import executorch_call_delegate
+from executorch.exir.lowered_backend_module import LoweredBackendModule
+from executorch.exir.passes import MemoryPlanningPass
+from torch.export import Dim, ExportedProgram
+
+#: Nodes that compute nothing: of a delegate's tuple one result, and memory for a kernel to write to.
+_BOOKKEEPING = (operator.getitem, memory.alloc)
+
+
+class _OneMethod(torch.nn.Module):
+    """A module whose ``forward`` is another method of a model."""
+
+    def __init__(self, model: torch.nn.Module, method: str) -> None:
+        super().__init__()
+        self.model = model
+        self._method = method
+
+    def forward(self, *inputs: Any) -> Any:
+        """See the class."""
+        return getattr(self.model, self._method)(*inputs)
+
+
+def exported_methods(model: torch.nn.Module, examples: Mapping[str, tuple[Any, ...]]) -> dict[str, ExportedProgram]:
+    """Each method of a model, exported for an example of its inputs.
+
+    A model may say in ``dynamic`` which dimensions have any size between two bounds: for a method and each of its
+    arguments, dimension → name, least and greatest. Dimensions of one name have one size.
+    """
+    found = {}
+    for method, inputs in examples.items():
+        module = model if method == "forward" else _OneMethod(model, method)
+        shapes = _dynamic_shapes(getattr(model, "dynamic", {}).get(method))
+        if shapes is not None and module is not model:
+            shapes = (shapes,)  # all of them are one argument, *inputs
+        found[method] = torch.export.export(module.eval(), inputs, dynamic_shapes=shapes)
+    return found
+
+
+def _dynamic_shapes(bounds: Any) -> Any:
+    if bounds is None:
+        return None
+    dims: dict[str, Any] = {}
+    for argument in bounds:
+        for name, least, greatest in argument.values():
+            dims.setdefault(name, Dim(name, min=least, max=greatest))
+    return tuple({dimension: dims[bound[0]] for dimension, bound in argument.items()} for argument in bounds)
+
+
+def lowered_programs(
+    programs: Mapping[str, ExportedProgram], partitioners: Mapping[str, Any], *, by_steps: bool = False
+) -> EdgeProgramManager:
+    """The programs, each lowered with its partitioner; one without a partitioner is left to ExecuTorch's kernels."""
+    if by_steps:
+        manager = to_edge(dict(programs))
+        return manager.to_backend(dict(partitioners)) if partitioners else manager
+    chosen = {method: [partitioner] for method, partitioner in partitioners.items()}
+    return to_edge_transform_and_lower(dict(programs), partitioner=chosen or None)
+
+
+def emitted(manager: EdgeProgramManager, *, planned: bool) -> bytes:
+    """The bytes of a .pte. Memory for inputs and outputs is part of the plan, or the caller's."""
+    plan = MemoryPlanningPass(alloc_graph_input=planned, alloc_graph_output=planned)
+    data: bytes = manager.to_executorch(ExecutorchBackendConfig(memory_planning_pass=plan)).buffer
+    return data
+
+
+def delegation_of(program: ExportedProgram) -> dict[str, Any]:
+    """Who computes the nodes of a lowered graph, those of branches and loop bodies included."""
+    found: dict[str, Any] = {"backends": [], "delegated": 0, "left": []}
+    _count(program.graph_module, found)
+    return found
+
+
+def _count(graph_module: torch.fx.GraphModule, found: dict[str, Any]) -> None:
+    for node in graph_module.graph.nodes:
+        if node.op == "get_attr":
+            named = getattr(graph_module, str(node.target), None)
+            if isinstance(named, torch.fx.GraphModule):  # a branch, or the body of a loop
+                _count(named, found)
+        elif node.op == "call_function" and node.target is executorch_call_delegate:
+            lowered: LoweredBackendModule = getattr(graph_module, str(node.args[0].target))
+            found["backends"].append(lowered.backend_id)
+            found["delegated"] += len(_computing(lowered.original_module.graph_module))
+    found["left"] += [str(node.target) for node in _computing(graph_module)]
+
+
+def _computing(graph_module: torch.fx.GraphModule) -> list[torch.fx.Node]:
+    """The nodes of a graph that compute something here, and not in a delegate."""
+    calls = [node for node in graph_module.graph.nodes if node.op == "call_function"]
+    return [node for node in calls if node.target not in (executorch_call_delegate, *_BOOKKEEPING)]

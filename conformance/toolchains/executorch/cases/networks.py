@@ -1,0 +1,115 @@
+"""Layers with weights, and small networks."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from conformance.api import features as f
+from conformance.toolchains.executorch.cases import case, twice
+
+
+@case("linear", f.parameters, f.matmul, samples=twice(lambda make: (make.floats(5, 4),)))
+class Linear(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.linear(x)
+
+
+@case("matmul", f.matmul, samples=twice(lambda make: (make.floats(2, 3, 4), make.floats(2, 4, 5))))
+class MatMul(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return torch.bmm(x, y)
+
+
+@case("parameters", f.parameters, samples=twice(lambda make: (make.floats(3, 4),)))
+class Parameters(torch.nn.Module):
+    """A parameter and a buffer of one shape, which are no commutative matter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(4))
+        self.register_buffer("offset", torch.randn(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (x - self.weight) + (x - self.offset) - self.offset
+
+
+@case("tied_weights", f.parameters, f.reductions, samples=twice(lambda make: (make.floats(4, 4),)))
+class TiedWeights(torch.nn.Module):
+    """One weight on both sides of what delegates seldom know, and in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(4, 4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cumsum(x + self.weight, dim=0) - torch.cumsum(self.weight, dim=1) + self.weight
+
+
+@case("conv", f.convolution, f.parameters, samples=twice(lambda make: (make.floats(1, 3, 8, 8),)))
+class Conv(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 4, 3, padding=1, stride=2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return functional.relu(self.conv(x))
+
+
+@case("conv_net", f.convolution, f.parameters, f.matmul, samples=twice(lambda make: (make.floats(2, 3, 8, 8),)))
+class ConvNet(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = torch.nn.Sequential(
+            torch.nn.Conv2d(3, 6, 3, padding=1),
+            torch.nn.BatchNorm2d(6),
+            torch.nn.ReLU(),
+            torch.nn.MaxPool2d(2),
+            torch.nn.Conv2d(6, 6, 3, groups=2),
+            torch.nn.AdaptiveAvgPool2d(1),
+            torch.nn.Flatten(),
+        )
+        self.head = torch.nn.Linear(6, 5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return functional.softmax(self.head(self.body(x)), dim=-1)
+
+
+@case("attention", f.matmul, f.views, f.reductions, f.parameters, samples=twice(lambda make: (make.floats(1, 6, 8),)))
+class Attention(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = torch.nn.LayerNorm(8)
+        self.project = torch.nn.Linear(8, 24)
+
+    def forward(self, x: Tensor) -> Tensor:
+        query, key, value = self.project(self.norm(x)).chunk(3, dim=-1)
+        return x + functional.scaled_dot_product_attention(query, key, value)
+
+
+@case("embedding", f.parameters, f.integers, samples=twice(lambda make: (make.integers(2, 5, low=0, high=7),)))
+class Embedding(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = torch.nn.Embedding(7, 3)
+
+    def forward(self, index: Tensor) -> Tensor:
+        return self.table(index)
+
+
+@case("submodules", f.parameters, f.matmul, f.submodules, samples=twice(lambda make: (make.floats(3, 4),)))
+class Submodules(torch.nn.Module):
+    """One layer that is called twice, and one that is called once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = torch.nn.Linear(4, 4)
+        self.second = torch.nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.first(torch.relu(self.second(self.first(x))))

@@ -1,0 +1,47 @@
+"""Buffers that a method writes, which keep their values from call to call."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from conformance.api import features as f
+from conformance.toolchains.executorch.cases import case
+
+
+@case(
+    "running_sum",
+    f.mutable_state,
+    f.parameters,
+    samples=lambda make: {"forward": [(make.floats(3),) for _ in range(4)]},
+)
+class RunningSum(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("total", torch.zeros(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.total.add_(x)
+        return self.total + x
+
+
+@case(
+    "shifting_window",
+    f.mutable_state,
+    f.parameters,
+    f.views,
+    samples=lambda make: {"forward": [(make.floats(1, 3),) for _ in range(5)]},
+)
+class ShiftingWindow(torch.nn.Module):
+    """The write is several steps after the read: the window moves by one row with each call."""
+
+    window: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("window", torch.zeros(3, 3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        moved = torch.cat((self.window[1:], x), dim=0)
+        self.window.copy_(moved)
+        return moved - x

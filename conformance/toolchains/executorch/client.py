@@ -1,0 +1,168 @@
+"""What a clause sees of a device with ExecuTorch: a method for each verb, typed, on plain values."""
+
+# mypy: disable-error-code="empty-body"
+# A method that declares a verb has no body: see conformance.toolchains.declarations.
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from conformance.api.case import Call
+from conformance.toolchains.client import CellDevice, PreparedCase
+from conformance.toolchains.declarations import Handle, Inputs, Mark, Saved, Value, ask
+
+__all__ = ["Contents", "Delegation", "ExecuTorchDevice", "Exported", "Lowered", "Method", "PreparedCase", "Program"]
+
+#: The bytes of a .pte.
+ProgramData = Annotated[bytes, Saved("pte")]
+#: What a method gives: its outputs, flat, whatever the containers of the model are.
+Outputs = Annotated[list[Any], Mark.VALUE]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Exported(Handle):
+    """The methods of a case's module, exported."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Lowered(Handle):
+    """The same after partitioning and preprocess."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Program(Handle):
+    """A program that a target has loaded."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Method(Handle):
+    """A method of a program, whose delegates are initialised."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Delegation:
+    """Who computes a lowered method: the ids of the ``backends`` that it calls, how many nodes are ``delegated``, and
+    the operators that are ``left`` to ExecuTorch's kernels."""
+
+    backends: list[str]
+    delegated: int
+    left: list[str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Contents:
+    """What a .pte says of a method: the ids of its ``delegates``, those of its ``calls`` in their order, its
+    ``operators``, and the compile ``specs`` of each delegate."""
+
+    delegates: list[str]
+    calls: list[str]
+    operators: list[str]
+    specs: list[dict[str, bytes]]
+
+
+class ExecuTorchDevice(CellDevice):
+    """A device with ExecuTorch: a host lowers, a target runs."""
+
+    # The host.
+
+    def export(self, case: PreparedCase, variant: int = 0) -> Exported:
+        """The case's module, exported; another ``variant`` has other weights."""
+        return self._export(case.name, case.seed + variant)
+
+    @ask()
+    def _export(self, case: str, seed: int) -> Exported: ...
+
+    def lower(self, source: Exported | PreparedCase, *, by_steps: bool = False, left: Sequence[str] = ()) -> Lowered:
+        """Lower what was exported, or a case, with the backend's partitioner; but for the methods that are ``left`` to
+        ExecuTorch's kernels. ``by_steps`` is the older route, ``to_edge`` and then ``to_backend``."""
+        exported = self.export(source) if isinstance(source, PreparedCase) else source
+        return self._lower(exported, by_steps, list(left))
+
+    @ask()
+    def _lower(self, exported: Exported, by_steps: bool, left: list[str]) -> Lowered: ...
+
+    @ask()
+    def emit(self, lowered: Lowered, planned: bool = True) -> ProgramData:
+        """The program as bytes; memory for its inputs and outputs is ``planned``, or the caller's."""
+
+    @ask(phase="export")
+    def disturb(self, exported: Exported) -> None:
+        """Change every weight of a module and of what was exported of it."""
+
+    @ask(phase="export")
+    def run_exported(self, exported: Exported, call: Call) -> Outputs:
+        """What an exported program itself gives, in PyTorch."""
+
+    @ask(phase="inspect")
+    def digest(self, exported: Exported) -> dict[str, str]:
+        """A digest of each part of what was exported."""
+
+    @ask(phase="inspect")
+    def delegation(self, lowered: Lowered) -> dict[str, Delegation]:
+        """What became of each method."""
+
+    @ask(phase="inspect")
+    def contents(self, program: ProgramData) -> dict[str, Contents]:
+        """What a .pte says of each method."""
+
+    @ask(phase="inspect")
+    def blobs(self, program: ProgramData) -> list[bytes]:
+        """What preprocess made: the blob of each delegate of a .pte."""
+
+    @ask(phase="inspect")
+    def with_blob(self, program: ProgramData, index: int, blob: bytes) -> ProgramData:
+        """The same .pte with another blob, well formed around it."""
+
+    @ask(phase="inspect")
+    def identity(self) -> dict[str, Any]:
+        """The process's id and the folders that it works with."""
+
+    # The target.
+
+    @ask()
+    def load(self, program: ProgramData, via: str = "bytes") -> Program:
+        """Load a .pte ``via`` its "bytes", a "bytearray", a "path", or an open "file"."""
+
+    @ask(phase="load")
+    def load_again(self, program: ProgramData, via: str) -> Program:
+        """The same, where a program was loaded from the same bytes before, with all of its methods, and is gone."""
+
+    @ask(phase="init")
+    def load_method(self, program: Program, name: str) -> Method:
+        """Load a method, which initialises its delegates."""
+
+    def open(self, program: bytes, methods: Sequence[str] = ("forward",)) -> dict[str, Method]:
+        """Load a .pte, and methods of it."""
+        loaded = self.load(program)
+        return {name: self.load_method(loaded, name) for name in methods}
+
+    def run(self, method: Method, inputs: tuple[Any, ...]) -> Any:
+        """What a method gives for fresh copies of the inputs."""
+        return self.run_often(method, inputs, 1)[0]
+
+    @ask(verb="run")
+    def run_often(self, method: Method, inputs: Inputs, repeat: int) -> list[Value]:
+        """The same, each of ``repeat`` times."""
+
+    @ask(phase="run")
+    def run_watched(self, method: Method, inputs: Inputs) -> list[int]:
+        """The positions of the inputs that a call has changed."""
+
+    def forget(self, thing: Program | Method) -> None:
+        """Destroy a program, or a method; a program lives until its last method is gone."""
+        self._forget(thing)
+
+    @ask(phase="release")
+    def _forget(self, thing: Handle) -> None: ...
+
+    # The registries of the runtime.
+
+    @ask(phase="inspect")
+    def registered(self) -> list[str]:
+        """The delegates that the runtime of this process has."""
+
+    @ask(phase="probe")
+    def available(self, name: str, count: int = 1) -> list[bool]:
+        """What a delegate answers, asked so often whether it is available."""

@@ -1,0 +1,76 @@
+"""The toolchain of ExecuTorch's delegates, as an extension gives it. Imports neither torch nor ExecuTorch."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from conformance._util.shipped import shipped_folder
+from conformance.api.backend import Backend, ExecuTorchBackend
+from conformance.devices import DeviceKind
+from conformance.hookspecs import hookimpl
+from conformance.toolchains import PluginError, Toolchain
+from conformance.toolchains.libraries import details_of_libraries, problems_of_libraries
+
+_HERE = "conformance.toolchains.executorch"
+
+
+class ExecuTorch(Toolchain):
+    """``to_edge_transform_and_lower`` on the host, and ``executorch.runtime`` on the target."""
+
+    name = "executorch"
+    summary = "ExecuTorch delegates"
+    runtimes = ("runtime",)
+    backend_class = ExecuTorchBackend
+    requires = ("executorch",)
+    installed_by = "pip install 'torch-conformance[executorch]'"
+
+    session = f"{_HERE}.verbs:open_target"
+    client = f"{_HERE}.client:ExecuTorchDevice"
+    preload = f"{_HERE}.preload"
+    cases = tuple(f"{_HERE}.cases.{name}" for name in ("arithmetic", "dtypes", "networks", "signatures", "state"))
+    suites = shipped_folder("suites") / "executorch"
+
+    conforming = ("reference_executorch",)
+
+    def device(self, role: str = "host") -> DeviceKind:
+        """A host has the ahead-of-time half alone: the run-time half is loaded into targets."""
+        kind = super().device(role)
+        return dataclasses.replace(kind, session=f"{_HERE}.verbs:open_host") if role.startswith("host") else kind
+
+    def registered(self) -> set[str]:
+        """The delegates that the runtime of this process has."""
+        if self.lacking():
+            return set()
+        from executorch.runtime import Runtime
+
+        return set(Runtime.get().backend_registry.registered_backend_names)
+
+    def problems(self, backend: Backend) -> list[str]:
+        """What is wrong with ``libraries``, and whether there is a partitioner."""
+        assert isinstance(backend, ExecuTorchBackend)
+        problems = problems_of_libraries(backend)
+        if type(backend).partitioner is ExecuTorchBackend.partitioner:
+            problems.append("partitioner() is missing, which gives the partitioner of a model")
+        return problems
+
+    def details(self, backend: Backend, *, prepared: bool) -> dict[str, Any]:
+        """The libraries of a backend that has been prepared, and their digests."""
+        assert isinstance(backend, ExecuTorchBackend)
+        return details_of_libraries(backend) if prepared else {}
+
+    def expect_known(self, backend: Backend, registered: list[str]) -> None:
+        """Raise PluginError unless the runtime has a delegate of the backend's name."""
+        known = sorted(self.registered())
+        if backend.name not in known:
+            new = f"it registered {', '.join(registered)}" if registered else "it registered nothing"
+            raise PluginError(
+                f"load() worked, but ExecuTorch's runtime has no delegate {backend.name!r} afterwards: {new}, and the "
+                f"runtime has {', '.join(known)}. Set `name` to the id under which the library registers its delegate."
+            )
+
+
+@hookimpl
+def conformance_toolchains() -> list[Toolchain]:
+    """The toolchain ``executorch``."""
+    return [ExecuTorch()]

@@ -1,0 +1,84 @@
+"""Verbs of the host: export, lower, emit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from conformance.api.case import case_named
+from conformance.compare.values import decode, encode
+from conformance.devices import Subject
+from conformance.toolchains.executorch.verbs.session import Exported, Lowered, Session, verb
+
+
+@verb
+def samples(session: Session, case: str, seed: int) -> list[dict[str, Any]]:
+    """What eager PyTorch gives for each sample of a case, flat as a program gives it, made one after the other on one
+    model: ``[{method, inputs, expected}]``, values encoded."""
+    chosen = case_named(case, "executorch")
+    module, by_method = chosen.build(seed)
+    calls = []
+    with Subject(), torch.no_grad():
+        for method in chosen.methods:
+            for inputs in by_method[method]:
+                before = encode(inputs)
+                expected = pytree.tree_leaves(getattr(module, method)(*decode(before)))
+                calls.append({"method": method, "inputs": before, "expected": encode(expected)})
+    return calls
+
+
+@verb
+def export(session: Session, case: str, seed: int) -> int:
+    """A case's module, each method exported for its first sample, with the dynamic dimensions that the model names."""
+    from conformance.toolchains.executorch.ahead_of_time import exported_methods
+
+    chosen = case_named(case, "executorch")
+    module, by_method = chosen.build(seed)
+    with Subject():
+        programs = exported_methods(module, {method: by_method[method][0] for method in chosen.methods})
+    return session.keep(Exported(chosen, module, programs))
+
+
+@verb
+def lower(session: Session, exported: int, by_steps: bool = False, left: list[str] | None = None) -> int:
+    """Lower with the backend's partitioner, but for the methods that are ``left`` to ExecuTorch's own kernels; the
+    control has no partitioner. ``by_steps`` takes the older route, ``to_edge`` and then ``to_backend``."""
+    from conformance.toolchains.executorch.ahead_of_time import lowered_programs
+
+    source: Exported = session.get(exported)
+    backend = session.backend
+    delegated = [method for method in source.programs if method not in (left or ())]
+    with Subject():
+        partitioners = {} if backend is None else {method: backend.partitioner(source.case) for method in delegated}
+        manager = lowered_programs(source.programs, partitioners, by_steps=by_steps)
+    return session.keep(Lowered(source, manager))
+
+
+@verb
+def emit(session: Session, lowered: int, planned: bool = True) -> bytes:
+    """The program, as the bytes of a .pte; its inputs and outputs lie in memory that was ``planned``, or do not."""
+    from conformance.toolchains.executorch.ahead_of_time import emitted
+
+    with Subject():
+        return emitted(session.get(lowered).manager, planned=planned)
+
+
+@verb
+def disturb(session: Session, exported: int) -> None:
+    """Change every parameter and buffer of the module, in place, and of what was exported of it."""
+    source: Exported = session.get(exported)
+    with torch.no_grad():
+        for program in source.programs.values():
+            for tensor in (*program.state_dict.values(), *source.module.state_dict().values()):
+                if tensor.is_floating_point():
+                    tensor.add_(1)
+
+
+@verb
+def run_exported(session: Session, exported: int, method: str, inputs: bytes) -> bytes:
+    """What an exported program itself gives, in PyTorch."""
+    source: Exported = session.get(exported)
+    with Subject(), torch.no_grad():
+        return encode(pytree.tree_leaves(source.programs[method].module()(*decode(inputs))))

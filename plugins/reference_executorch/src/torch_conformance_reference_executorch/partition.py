@@ -1,0 +1,105 @@
+"""The ahead-of-time half: which nodes the delegate takes, and what becomes of them."""
+
+from __future__ import annotations
+
+import operator
+import struct
+import zlib
+from collections.abc import Callable
+from typing import Any, final
+
+import torch
+from executorch.exir import EdgeProgramManager
+from executorch.exir.backend.backend_details import BackendDetails, PreprocessResult
+from executorch.exir.backend.compile_spec_schema import CompileSpec
+from executorch.exir.backend.partitioner import DelegationSpec, Partitioner, PartitionResult
+from executorch.exir.backend.utils import tag_constant_data, tag_mutated_buffer
+from executorch.exir.dialects.edge._ops import EdgeOpOverload
+from torch.export import ExportedProgram
+from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+from torch.fx.passes.operator_support import OperatorSupportBase
+
+#: The id of the delegate, which is the name of the class that preprocesses for it.
+ID = "ReferenceBackend"
+_MAGIC = b"CREF"
+_VERSION = 1
+#: What is left to ExecuTorch's kernels: scans go on from element to element, and would gain nothing.
+_LEFT = (torch.ops.aten.cumsum.default,)
+
+
+def is_taken(node: torch.fx.Node) -> bool:
+    """Whether the delegate takes a node: operators of the Edge dialect. Symbolic sizes, and operators that call graphs,
+    are left where they are."""
+    if node.op != "call_function":
+        return False
+    if node.target is operator.getitem:
+        return is_taken(node.all_input_nodes[0])
+    return isinstance(node.target, EdgeOpOverload) and node.target._op not in _LEFT
+
+
+def tag_state(program: ExportedProgram) -> None:
+    """Tag the constants and buffers that tagged nodes use, so that they are the delegate's."""
+    tag_constant_data(program)
+    tag_mutated_buffer(program)
+
+
+class _Support(OperatorSupportBase):
+    """A function that says which nodes are taken, as PyTorch asks for it."""
+
+    def __init__(self, takes: Callable[[torch.fx.Node], bool]) -> None:
+        self._takes = takes
+
+    def is_node_supported(self, submodules: Any, node: torch.fx.Node) -> bool:
+        """See the class."""
+        return self._takes(node)
+
+
+class ReferencePartitioner(Partitioner):  # type: ignore[misc]
+    """Takes nearly everything. The compile specs are handed to preprocess as they are; ``id`` names the delegate."""
+
+    def __init__(self, specs: tuple[CompileSpec, ...] = (), id: str = ID) -> None:
+        super().__init__()
+        self._delegation = DelegationSpec(id, list(specs))
+
+    def partition(self, exported_program: ExportedProgram) -> PartitionResult:
+        """Tag the nodes that the delegate takes, and the constants and buffers that they use."""
+        graph = exported_program.graph_module
+        support = _Support(self.takes)
+        tags = {}
+        for part in CapabilityBasedPartitioner(graph, support, allows_single_node_partition=True).propose_partitions():
+            tag = f"reference_{part.id}"
+            for node in part.nodes:
+                node.meta["delegation_tag"] = tag
+            tags[tag] = self._delegation
+        self.tag_state(exported_program)
+        return PartitionResult(tagged_exported_program=exported_program, partition_tags=tags)
+
+    def takes(self, node: torch.fx.Node) -> bool:
+        """Whether a node is delegated."""
+        return is_taken(node)
+
+    def tag_state(self, program: ExportedProgram) -> None:
+        """Tag what tagged nodes use."""
+        tag_state(program)
+
+
+@final
+class ReferenceBackend(BackendDetails):  # type: ignore[misc]
+    """Writes a partition as a program of its own, behind a head by which damage shows."""
+
+    @staticmethod
+    def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
+        """The blob; ``csrc/reference.h`` says what it is."""
+        return PreprocessResult(processed_bytes=blob_of(program_of(edge_program), compile_specs))
+
+
+def program_of(edge_program: ExportedProgram) -> bytes:
+    """A part as a program of its own."""
+    program: bytes = EdgeProgramManager(edge_program).to_executorch().buffer
+    return program
+
+
+def blob_of(program: bytes, specs: list[CompileSpec]) -> bytes:
+    """A head, then the program."""
+    said = b"".join(spec.key.encode() + b"\0" + struct.pack("<Q", len(spec.value)) + spec.value for spec in specs)
+    return _MAGIC + struct.pack("<III", _VERSION, zlib.crc32(program), zlib.crc32(said)) + program

@@ -1,0 +1,1 @@
+"""Delegates of ExecuTorch that are broken on purpose, each in one way."""

@@ -1,0 +1,156 @@
+"""Delegates whose run-time half is written in Python: the reference delegate, with functions before and after it."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+from conformance.compiling import compiled
+
+#: ExecuTorch's numbers of dtypes, which are PyTorch's.
+_DTYPES = (
+    torch.uint8,
+    torch.int8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+    torch.float16,
+    torch.float32,
+    torch.float64,
+    None,
+    None,
+    None,
+    torch.bool,
+    None,
+    None,
+    None,
+    torch.bfloat16,
+)
+_MOST_DIMENSIONS = 16
+
+
+class _Value(ctypes.Structure):
+    _fields_ = (
+        ("value", ctypes.c_void_p),
+        ("data", ctypes.c_void_p),
+        ("bytes", ctypes.c_uint64),
+        ("dtype", ctypes.c_int64),
+        ("dimensions", ctypes.c_int64),
+        ("sizes", ctypes.c_int64 * _MOST_DIMENSIONS),
+    )
+
+
+_AVAILABLE = ctypes.CFUNCTYPE(ctypes.c_int)
+_INIT = ctypes.CFUNCTYPE(
+    ctypes.c_int,
+    ctypes.c_char_p,
+    ctypes.c_void_p,
+    ctypes.c_uint64,
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.POINTER(ctypes.c_uint64),
+)
+_CALL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.POINTER(_Value), ctypes.c_uint64)
+_DESTROY = ctypes.CFUNCTYPE(None, ctypes.c_uint64)
+
+
+class _Hooks(ctypes.Structure):
+    _fields_ = (
+        ("available", _AVAILABLE),
+        ("init", _INIT),
+        ("before", _CALL),
+        ("after", _CALL),
+        ("destroy", _DESTROY),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Argument:
+    """An input or an output of a call; ``tensor`` lies in the runtime's own memory, and is None for other values."""
+
+    tensor: torch.Tensor | None
+    #: Where it lies.
+    address: int
+    value: int
+    library: ctypes.CDLL
+
+    def resize(self, *sizes: int) -> None:
+        """Give an output other sizes. Its tensor here keeps the former ones."""
+        self.library.bridge_resize(ctypes.c_void_p(self.value), (ctypes.c_int64 * len(sizes))(*sizes), len(sizes))
+
+
+class Delegate(Protocol):
+    """What the run-time half of a backend in Python does; codes are those of ExecuTorch's errors, 0 goes on."""
+
+    def is_available(self) -> bool: ...
+
+    def init(self, method: str, blob: memoryview) -> int | bytes:
+        """Called for each delegate of a method, with its blob where it lies: a code, or another blob in its place."""
+
+    def before(self, handle: int, arguments: list[Argument]) -> int:
+        """Called before a call is computed, with inputs and then outputs."""
+
+    def after(self, handle: int, arguments: list[Argument]) -> int:
+        """Called when the outputs are computed."""
+
+    def destroy(self, handle: int) -> None: ...
+
+
+#: What C holds pointers to.
+_kept: list[Any] = []
+
+
+def register(library: str, name: str, delegate: Delegate) -> None:
+    """Register a delegate under a name, for as long as the process lives; a second time for a name does nothing."""
+    bridge = ctypes.CDLL(library)
+    bridge.bridge_resize.argtypes = (ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64), ctypes.c_uint64)
+    replacements: list[Any] = []
+
+    def init(method: bytes, address: int, size: int, replacement: Any, replacement_size: Any) -> int:
+        found = delegate.init(method.decode(), memoryview((ctypes.c_char * size).from_address(address)).cast("B"))
+        if isinstance(found, int):
+            return found
+        replacements[:] = [ctypes.create_string_buffer(found, len(found))]
+        replacement[0] = ctypes.addressof(replacements[0])
+        replacement_size[0] = len(found)
+        return 0
+
+    def call(function: Callable[[int, list[Argument]], int]) -> Any:
+        return _CALL(
+            lambda handle, values, count: function(handle, [_argument(bridge, values[i]) for i in range(count)])
+        )
+
+    hooks = _Hooks(
+        _AVAILABLE(lambda: int(delegate.is_available())),
+        _INIT(init),
+        call(delegate.before),
+        call(delegate.after),
+        _DESTROY(delegate.destroy),
+    )
+    _kept.append((bridge, hooks, replacements))
+    bridge.bridge_register(name.encode(), ctypes.byref(hooks))
+
+
+def _argument(library: ctypes.CDLL, value: _Value) -> Argument:
+    tensor = None
+    dtype = _DTYPES[value.dtype] if 0 <= value.dtype < len(_DTYPES) else None
+    if dtype is not None:
+        sizes = value.sizes[: value.dimensions]
+        if value.bytes:
+            memory = (ctypes.c_char * value.bytes).from_address(value.data)
+            tensor = torch.frombuffer(memory, dtype=dtype).view(sizes)
+        else:
+            tensor = torch.empty(sizes, dtype=dtype)
+    return Argument(tensor, value.data or 0, value.value, library)
+
+
+def library_path() -> Path:
+    """The bridge's library, compiled now if there is none yet. Raises conformance.compiling.CompileError."""
+    from torch_conformance_reference_executorch import build
+
+    sources = Path(__file__).parent / "csrc"
+    return compiled(build.delegate_library("libbridge_executorch.so", sources, "bridge.cpp"), build.cache_folder())

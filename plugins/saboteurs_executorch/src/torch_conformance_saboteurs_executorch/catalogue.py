@@ -1,0 +1,8 @@
+"""Every saboteur of this distribution."""
+
+from __future__ import annotations
+
+from conformance.api.saboteur import Saboteur
+from torch_conformance_saboteurs_executorch import lowering, running
+
+SABOTEURS: tuple[Saboteur, ...] = (*lowering.saboteur.all(), *running.saboteur.all())

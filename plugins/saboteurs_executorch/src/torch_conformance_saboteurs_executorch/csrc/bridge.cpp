@@ -1,0 +1,126 @@
+// Registers the reference delegate under other names, whose events go to functions of whoever registers it.
+#include "reference.cpp"
+
+#include <string>
+
+namespace {
+
+using executorch::runtime::ArrayRef;
+using executorch::runtime::BackendExecutionContext;
+using executorch::runtime::BackendInitContext;
+using executorch::runtime::CompileSpec;
+using executorch::runtime::DelegateHandle;
+using executorch::runtime::Error;
+using executorch::runtime::EValue;
+using executorch::runtime::FreeableBuffer;
+using executorch::runtime::Result;
+using executorch::runtime::Span;
+
+} // namespace
+
+extern "C" {
+
+// A value of a call: a tensor and where it lies, or something else (dtype -1).
+struct BridgeValue {
+  void* value;
+  void* data;
+  uint64_t bytes;
+  int64_t dtype;
+  int64_t dimensions;
+  int64_t sizes[16];
+};
+
+// What a delegate does beside what the reference delegate does. Errors are codes of ExecuTorch; 0 goes on.
+struct BridgeHooks {
+  int (*available)();
+  // May name another blob in `replacement`, which must stay where it is until the function is called again.
+  int (*init)(const char* method, void* blob, uint64_t size, const void** replacement, uint64_t* replacement_size);
+  int (*before)(uint64_t handle, const BridgeValue* values, uint64_t count);
+  int (*after)(uint64_t handle, const BridgeValue* values, uint64_t count);
+  void (*destroy)(uint64_t handle);
+};
+
+} // extern "C"
+
+namespace {
+
+std::vector<BridgeValue> seen(Span<EValue*> args) {
+  std::vector<BridgeValue> values;
+  for (EValue* each : args) {
+    BridgeValue value{each, nullptr, 0, -1, 0, {}};
+    if (each->isTensor()) {
+      const auto tensor = each->toTensor();
+      value.data = const_cast<void*>(tensor.const_data_ptr());
+      value.bytes = tensor.nbytes();
+      value.dtype = static_cast<int64_t>(tensor.scalar_type());
+      value.dimensions = tensor.dim();
+      for (int64_t i = 0; i < value.dimensions; ++i) {
+        value.sizes[i] = tensor.size(i);
+      }
+    }
+    values.push_back(value);
+  }
+  return values;
+}
+
+class Bridge : public reference::Reference {
+ public:
+  explicit Bridge(const BridgeHooks& hooks) : hooks_(hooks) {}
+
+  bool is_available() const override {
+    return hooks_.available() != 0;
+  }
+
+  Result<DelegateHandle*> init(
+      BackendInitContext& context, FreeableBuffer* processed, ArrayRef<CompileSpec> specs) const override {
+    const void* replacement = nullptr;
+    uint64_t size = 0;
+    const int code = hooks_.init(
+        context.get_method_name(), const_cast<void*>(processed->data()), processed->size(), &replacement, &size);
+    if (code != 0) {
+      return static_cast<Error>(code);
+    }
+    if (replacement == nullptr) {
+      return Reference::init(context, processed, specs);
+    }
+    FreeableBuffer other(replacement, size, nullptr);
+    return Reference::init(context, &other, specs);
+  }
+
+  Error execute(BackendExecutionContext& context, DelegateHandle* handle, Span<EValue*> args) const override {
+    const auto number = reinterpret_cast<uint64_t>(handle);
+    const auto before = seen(args);
+    if (const int code = hooks_.before(number, before.data(), before.size()); code != 0) {
+      return static_cast<Error>(code);
+    }
+    ET_CHECK_OK_OR_RETURN_ERROR(Reference::execute(context, handle, args));
+    const auto after = seen(args);
+    return static_cast<Error>(hooks_.after(number, after.data(), after.size()));
+  }
+
+  void destroy(DelegateHandle* handle) const override {
+    hooks_.destroy(reinterpret_cast<uint64_t>(handle));
+    Reference::destroy(handle);
+  }
+
+ private:
+  const BridgeHooks hooks_;
+};
+
+} // namespace
+
+extern "C" {
+
+// The delegate lives as long as the process: a name cannot be taken back. Returns a code of ExecuTorch.
+__attribute__((visibility("default"))) int bridge_register(const char* name, const BridgeHooks* hooks) {
+  return static_cast<int>(executorch::runtime::register_backend({strdup(name), new Bridge(*hooks)}));
+}
+
+// Gives an output other sizes, as a delegate does. Returns a code of ExecuTorch.
+__attribute__((visibility("default"))) int bridge_resize(void* value, const int64_t* sizes, uint64_t count) {
+  auto tensor = static_cast<EValue*>(value)->toTensor();
+  const std::vector<executorch::aten::SizesType> wanted(sizes, sizes + count);
+  return static_cast<int>(executorch::runtime::resize_tensor(tensor, {wanted.data(), wanted.size()}));
+}
+
+} // extern "C"

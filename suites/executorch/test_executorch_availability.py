@@ -1,0 +1,75 @@
+"""Availability: the registry of the runtime, what a delegate says of itself there, and what follows of it."""
+
+from __future__ import annotations
+
+from conformance.api.assertions import check, refused
+from conformance.api.availability import Availability
+from conformance.api.verdicts import NotApplicable
+from conformance.contract import Control, Level, clauses
+from conformance.discovery.describing import Description
+from conformance.toolchains.executorch.assertions import assert_computes
+from conformance.toolchains.executorch.client import ExecuTorchDevice, PreparedCase
+
+NONE, FULL = Availability.NONE, Availability.FULL
+DELEGATES = "https://docs.pytorch.org/executorch/stable/compiler-delegate-and-partitioner.html"
+
+clause = clauses(source=DELEGATES, level=Level.CORE, control=Control.NONE)
+
+
+@clause("registry.registered")
+def test_registered(target: ExecuTorchDevice, bare: ExecuTorchDevice, backend: Description) -> None:
+    """After the author's load() the runtime has a delegate of the backend's name. Where the author names libraries,
+    it has none before."""
+    names = target.registered()
+    check(backend.name in names, f"the runtime has no delegate {backend.name!r}: it has {', '.join(names)}")
+    if backend.libraries:
+        before = bare.registered()
+        check(backend.name not in before, f"the runtime has {backend.name!r} without the libraries of the backend")
+
+
+@clause("registry.unregistered")
+def test_unregistered(host: ExecuTorchDevice, bare: ExecuTorchDevice, case: PreparedCase, backend: Description) -> None:
+    """Where the delegate is not registered a program loads, and its method is refused; the log names the delegate."""
+    if backend.name in bare.registered():
+        raise NotApplicable(f"the runtime itself brings {backend.name}: there is no process without it")
+    loaded = bare.load(host.emit(host.lower(case)))
+    with refused("loading a method whose delegate is not registered") as refusal:
+        bare.load_method(loaded, "forward")
+    said = refusal.error.stderr if refusal.error else ""
+    check(backend.name in said, f"the log of the refusal does not name {backend.name!r}: {said.strip():.300}")
+
+
+@clause("registry.claim", level=Level.MOBILE, targets=(FULL, NONE))
+def test_claim(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase, backend: Description) -> None:
+    """is_available is true exactly where a method can be loaded and run."""
+    program = host.emit(host.lower(case))
+    if target.available(backend.name)[0]:
+        assert_computes(target, program, case, f"{case.name}, where the delegate says that it is available")
+    else:
+        with refused("a method whose delegate says that it is not available"):
+            assert_computes(target, program, case, case.name)
+
+
+@clause("registry.claim-stable", level=Level.MOBILE, targets=(FULL, NONE))
+def test_claim_stable(target: ExecuTorchDevice, backend: Description) -> None:
+    """Asked a hundred times, a delegate says the same about whether it is available."""
+    answers = set(target.available(backend.name, 100))
+    check(len(answers) == 1, f"{backend.name!r} is available at one question and not at another")
+
+
+@clause("registry.target", level=Level.MOBILE, hosts=(FULL, NONE), targets=(NONE,))
+def test_target(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase, backend: Description) -> None:
+    """Where the delegate is not available a program loads, and its method is refused; the log says that it is not
+    available, by its name."""
+    loaded = target.load(host.emit(host.lower(case)))
+    with refused("loading a method whose delegate is not available") as refusal:
+        target.load_method(loaded, "forward")
+    said = refusal.error.stderr if refusal.error else ""
+    wanted = f"Backend {backend.name} is not available"
+    check(wanted in said, f"expected the log of the refusal to say {wanted!r}, found {said.strip():.300}")
+
+
+@clause("registry.regained", level=Level.MOBILE, hosts=(NONE,), targets=(FULL,), cases=("add", "parameters"))
+def test_regained(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
+    """A program that was lowered on a host where the delegate is not available is right where it is."""
+    assert_computes(target, host.emit(host.lower(case)), case, f"{case.name}, lowered where not available")
