@@ -38,9 +38,15 @@ def is_taken(node: torch.fx.Node) -> bool:
 
 
 def tag_state(program: ExportedProgram) -> None:
-    """Tag the constants and buffers that tagged nodes use, so that they are the delegate's."""
+    """Tag the constants and buffers that tagged nodes use, so that they are the delegate's.
+
+    One that the model returns as well is not: ExecuTorch's helper does not look at results, and to_backend refuses it.
+    """
     tag_constant_data(program)
     tag_mutated_buffer(program)
+    for node in program.graph.output_node().all_input_nodes:
+        if node.op == "placeholder":
+            node.meta.pop("delegation_tag", None)
 
 
 class _Support(OperatorSupportBase):
