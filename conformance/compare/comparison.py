@@ -142,6 +142,8 @@ def describe(value: Any) -> str:
     """A value in a few words: the type, dtype and shape of a tensor, and its first elements."""
     if isinstance(value, torch.Tensor):
         dtype = str(value.dtype).removeprefix("torch.")
+        if value.is_nested or value.device.type != "cpu" or value.layout != torch.strided:
+            return f"a tensor of {dtype}: {', '.join(f'{name} {found}' for name, found in _form(value).items())}"
         elements = value.detach().flatten()[:4].tolist()
         shown = [f"{each:.6g}" if isinstance(each, float) else str(each) for each in elements]
         dots = ", ..." if value.numel() > 4 else ""
@@ -183,8 +185,9 @@ def _same_scalar(actual: Any, expected: Any) -> bool:
 
 
 def _compare_tensors(actual: torch.Tensor, expected: torch.Tensor, where: str, budget_of: BudgetOf) -> None:
-    for attribute in ("dtype", "shape", "layout"):
-        found, wanted = getattr(actual, attribute), getattr(expected, attribute)
+    form = _form(expected)
+    for attribute, found in _form(actual).items():
+        wanted = form.get(attribute)
         if found != wanted:
             raise ConformanceFailure(f"{where}: expected {attribute} {wanted}, found {found}")
     if expected.layout != torch.strided:
@@ -206,6 +209,13 @@ def _compare_tensors(actual: torch.Tensor, expected: torch.Tensor, where: str, b
     _note(budget, error, allowed, equal)
     if bool(wrong.any()):
         raise ConformanceFailure(_difference(actual, expected, where, wrong, error, budget))
+
+
+def _form(tensor: torch.Tensor) -> dict[str, Any]:
+    """What two tensors must have in common before anything can be said of their values: one without values, as those
+    on the meta device, has none that are right."""
+    form = {"nested": tensor.is_nested, "device": tensor.device.type, "dtype": tensor.dtype, "layout": tensor.layout}
+    return form if tensor.is_nested else form | {"shape": tensor.shape, "quantized": tensor.is_quantized}
 
 
 def _wide(tensor: torch.Tensor) -> torch.Tensor:

@@ -11,6 +11,7 @@ import select
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -43,13 +44,15 @@ class Zygote:
         self._ended: dict[int, tuple[int, int]] = {}
         #: Children that nobody waits for any more, and whose end is yet to be told: their numbers will be given again.
         self._forgotten: set[int] = set()
+        #: What is written where temporary files go while it imports, such as folders of caches.
+        self._folder = tempfile.TemporaryDirectory(prefix="conformance-zygote-", ignore_cleanup_errors=True)
         with theirs:
             program = Path(__file__).with_name("_zygote.py")
             self._process = subprocess.Popen(
                 [sys.executable, str(program), str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
-                env={**os.environ, **PINNED_ENVIRONMENT},
+                env={**os.environ, **PINNED_ENVIRONMENT, "TMPDIR": self._folder.name},
             )
         self._send({"path": sys.path, "imports": list(kind.imports), "preload": kind.preload})
 
@@ -109,6 +112,7 @@ class Zygote:
             kill_tree(self._process.pid)
         self._process.kill()
         self._process.wait()
+        self._folder.cleanup()
 
     @property
     def alive(self) -> bool:

@@ -68,6 +68,10 @@ class Threads:
     modes: list[dict[str, bool]]
     errors: list[str]
 
+    def __len__(self) -> int:
+        """Of how many calls there are results."""
+        return len(self.results)
+
 
 class PreparedCase:
     """A case with the cell's seed, and what eager PyTorch gives for its samples (computed at first use)."""

@@ -8,21 +8,26 @@ What travels to a device and back are builtin values. So an annotation says of e
 - a frozen dataclass comes back as a mapping of its fields;
 - lists, tuples and mappings travel item by item, and what is left as it is.
 
+What comes back was said by a process in which anything may have happened: an answer that is not what the annotation
+says is garbled, which is a failure of the backend (:class:`~conformance.api.errors.GarbledValue`).
+
 A clause's script has copies of this (see :mod:`conformance.standalone.reproducers`), where the replies are known.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import enum
 import functools
 import inspect
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Any, Self, TypeVar
 
 from conformance.api.case import Call
+from conformance.api.errors import GarbledValue
 from conformance.compare.values import decode, encode
 from conformance.toolchains import toolchain_named
 
@@ -71,7 +76,7 @@ class Handle:
     @classmethod
     def from_reply(cls, value: Any, reply: Any) -> Self:
         """The handle of what was just made."""
-        return cls(value)
+        return cls(expected(int, value))
 
 
 #: A call, as :attr:`Handle` and what has ``travels_as`` are: its method and its inputs.
@@ -86,6 +91,8 @@ class Declaration:
     #: What a failure is filed under where no argument says it.
     phase: str
     method: Callable[..., Any]
+    #: The argument that says how many items come back: it is their number, or has one for each.
+    each: str = ""
 
     @functools.cached_property
     def signature(self) -> inspect.Signature:
@@ -119,12 +126,12 @@ class Declaration:
         return phase, arguments
 
 
-def ask(*, verb: str = "", phase: str = "") -> Callable[[Method], Method]:
+def ask(*, verb: str = "", phase: str = "", each: str = "") -> Callable[[Method], Method]:
     """Declare a verb by a method without a body, which then asks a device for it.
 
     The ``verb`` is the method's name, without the underscore of one that only other methods call; a failure is filed
-    under the verb's name unless a ``phase`` is given. The method raises what :meth:`conformance.devices.Device.call`
-    does.
+    under the verb's name unless a ``phase`` is given. As many items come back as the argument ``each`` has, or says.
+    The method raises what :meth:`conformance.devices.Device.call` does, and GarbledValue for an answer that is none.
     """
 
     def declare(method: Method) -> Method:
@@ -135,9 +142,13 @@ def ask(*, verb: str = "", phase: str = "") -> Callable[[Method], Method]:
             declared = declaration_of(asking)
             filed_under, arguments = declared.message(device, *given, **named)
             value = device.call(declared.verb, filed_under, **arguments)
-            return unpacked(declared.hints["return"], value, device.last_reply)
+            with reading(declared.verb):
+                read = unpacked(declared.hints["return"], value, device.last_reply)
+            if each:
+                expect_items(read, declared.signature.bind(device, *given, **named), each)
+            return read
 
-        asking.declares = (name, phase or name)  # type: ignore[attr-defined]
+        asking.declares = (name, phase or name, each)  # type: ignore[attr-defined]
         return typing.cast(Method, asking)
 
     return declare
@@ -146,8 +157,28 @@ def ask(*, verb: str = "", phase: str = "") -> Callable[[Method], Method]:
 @functools.cache
 def declaration_of(method: Callable[..., Any]) -> Declaration:
     """What a method declares that is decorated with :func:`ask`."""
-    verb, phase = method.declares  # type: ignore[attr-defined]
-    return Declaration(verb, phase, inspect.unwrap(method))
+    verb, phase, each = method.declares  # type: ignore[attr-defined]
+    return Declaration(verb, phase, inspect.unwrap(method), each)
+
+
+@contextlib.contextmanager
+def reading(verb: str) -> Iterator[None]:
+    """A block that reads what a device answered to a verb. Raises GarbledValue where it is not what can be read."""
+    try:
+        yield
+    except GarbledValue:
+        raise
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise GarbledValue(f"no answer to {verb!r}: {type(error).__name__}: {error!s:.300}") from error
+
+
+def expect_items(items: Any, bound: inspect.BoundArguments, name: str) -> None:
+    """Raise GarbledValue unless there are as many items as the argument of that name has, or says; one for a call."""
+    bound.apply_defaults()
+    said = bound.arguments[name]
+    wanted = said if isinstance(said, int) else len(said) if isinstance(said, list | tuple) else 1
+    if len(items) != wanted:
+        raise GarbledValue(f"an answer of {len(items)} items, where {wanted} were asked for")
 
 
 def packed(hint: Any, value: Any) -> Any:
@@ -174,7 +205,7 @@ def unpacked(hint: Any, value: Any, reply: Any) -> Any:
     hint = without_none(hint, value)
     origin, kinds = typing.get_origin(hint), typing.get_args(hint)
     if Mark.VALUE in marks_of(hint):
-        return decode(value)
+        return expected(hint, decode(value))
     if hasattr(hint, "from_reply"):
         return hint.from_reply(value, reply)
     if origin in (list, tuple):
@@ -184,7 +215,41 @@ def unpacked(hint: Any, value: Any, reply: Any) -> Any:
     if dataclasses.is_dataclass(hint):
         fields = typing.get_type_hints(hint, include_extras=True)
         return typing.cast(type, hint)(**{name: unpacked(fields[name], item, reply) for name, item in value.items()})
+    return expected(hint, value)
+
+
+def expected(hint: Any, value: Any) -> Any:
+    """A value that was answered, which must be what the annotation says. Raises GarbledValue."""
+    if not fits(hint, value):
+        raise GarbledValue(f"{type(value).__name__} was answered, where {getattr(hint, '__name__', hint)} is expected")
     return value
+
+
+def fits(hint: Any, value: Any) -> bool:
+    """Whether a value is one that an annotation allows. Lists travel as tuples where it does not matter."""
+    hint = getattr(hint, "__origin__", hint) if marks_of(hint) else hint
+    origin, kinds = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any:
+        return True
+    if hint is None or hint is type(None):
+        return value is None
+    if _is_union(hint):
+        return any(fits(each, value) for each in kinds)
+    if typing.is_typeddict(hint):
+        fields = typing.get_type_hints(hint, include_extras=True)
+        return isinstance(value, dict) and all(
+            fits(fields[name], value[name]) if name in value else name not in hint.__required_keys__ for name in fields
+        )
+    if origin is dict:
+        return isinstance(value, dict) and all(fits(kinds[0], k) and fits(kinds[1], v) for k, v in value.items())
+    if origin in (list, tuple):
+        if not isinstance(value, list | tuple):
+            return False
+        some = origin is list or kinds[-1] is Ellipsis
+        return (some or len(kinds) == len(value)) and all(fits(each, item) for each, item in items_of(hint, value))
+    if hint in (int, float):  # of which a truth value is none
+        return isinstance(value, int | hint) and not isinstance(value, bool)
+    return isinstance(value, hint)
 
 
 def marks_of(hint: Any) -> tuple[Any, ...]:

@@ -84,9 +84,9 @@ class Project:
         return Run(done.returncode, done.stdout, self.folder)
 
 
-def wait_until(happens: Callable[[], bool]) -> None:
-    """Look until it has happened; fail after two minutes."""
-    deadline = time.monotonic() + 120
+def wait_until(happens: Callable[[], bool], seconds: float = 120) -> None:
+    """Look until it has happened; fail after two minutes, or so many seconds."""
+    deadline = time.monotonic() + seconds
     while not happens():
         assert time.monotonic() < deadline, "it did not happen"
         time.sleep(0.1)

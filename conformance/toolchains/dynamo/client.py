@@ -13,7 +13,18 @@ from conformance.api.case import Call
 from conformance.api.errors import SubjectError
 from conformance.compare.values import decode
 from conformance.toolchains.client import CellDevice, PreparedCase, Threads
-from conformance.toolchains.declarations import Handle, Inputs, InputsOf, Mark, NamedValues, Phase, Saved, Value, ask
+from conformance.toolchains.declarations import (
+    Handle,
+    Inputs,
+    InputsOf,
+    Mark,
+    NamedValues,
+    Phase,
+    Saved,
+    Value,
+    ask,
+    expected,
+)
 from conformance.toolchains.dynamo.observations import Counts, Observation
 
 #: What Dynamo raises when a backend raises.
@@ -61,7 +72,7 @@ class Package(Handle):
     @classmethod
     def from_reply(cls, value: tuple[int, list[str]], reply: Any) -> Self:
         """The package that was just loaded."""
-        number, work = value
+        number, work = expected(tuple[int, list[str]], value)
         return cls(number, tuple(work))
 
 
@@ -198,7 +209,7 @@ class DynamoDevice(CellDevice):
         )
         return seen
 
-    @ask(verb="run")
+    @ask(verb="run", each="repeat")
     def run_often(
         self,
         model: Model,
@@ -221,11 +232,11 @@ class DynamoDevice(CellDevice):
     def run_at_sizes(self, model: Model, sizes: list[int]) -> list[int]:
         """Call a model of two matrices with so many rows; the sizes at which the result is wrong."""
 
-    @ask(phase="run")
+    @ask(phase="run", each="calls")
     def run_keeping(self, model: Model, calls: tuple[InputsOf, ...]) -> list[Value]:
         """Make the calls; the results, looked at after the last one."""
 
-    @ask(phase="run")
+    @ask(phase="run", each="calls")
     def run_in_turns(self, models: list[Model], calls: tuple[InputsOf, ...]) -> list[Value]:
         """Call the models one after the other, each with the inputs of the call at its place; the results, looked at
         after the last one."""
@@ -273,13 +284,13 @@ class DynamoDevice(CellDevice):
         """What the process has for everybody in it, and "this" thread or a "new" one; ``after`` is the phase to which a
         change is put down."""
 
-    @ask(phase="run")
+    @ask(phase="run", each="calls")
     def run_in_threads(
         self, model: Model, calls: tuple[InputsOf, ...], *, threads: int, rounds: int = 3, guard: str = "none"
     ) -> Threads:
         """Make each call so many times in each of so many fresh threads, while their parent stands under a guard."""
 
-    @ask(phase="run")
+    @ask(phase="run", each="seeds")
     def run_seeded(self, model: Model, inputs: Inputs, seeds: tuple[int, ...], calls: int) -> list[list[Value]]:
         """For each seed the results of so many calls, one after the other."""
 
@@ -349,7 +360,7 @@ class DynamoDevice(CellDevice):
     def operators_run(self, model: Model, inputs: Inputs) -> list[str]:
         """The operators that PyTorch itself executes in one call, each time that it does."""
 
-    @ask(phase="run")
+    @ask(phase="run", each="calls")
     def effort(self, model: Model, inputs: Inputs, calls: int) -> list[dict[str, float]]:
         """What each of so many calls costs."""
 

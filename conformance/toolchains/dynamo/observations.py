@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any, Self
 
 from conformance.compare.values import decode, tensors_in
+from conformance.toolchains.declarations import expected
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -23,8 +24,9 @@ class Observation:
     @classmethod
     def from_reply(cls, value: dict[str, Any], reply: Any = None) -> Self:
         """From a verb's row: values are encoded together, so that shared memory shows."""
-        result, arguments, state = decode(value["result"])
-        return cls(result, arguments, state, tuple(value["written"]), value["traits"])
+        result, arguments, state = expected(tuple[Any, tuple[Any, ...], dict[str, Any]], decode(value["result"]))
+        written = expected(list[bool], value["written"])
+        return cls(result, arguments, state, tuple(written), expected(dict[str, list[str]], value["traits"]))
 
     @property
     def values(self) -> tuple[Any, ...]:

@@ -19,6 +19,7 @@ from conformance.api.errors import ConformanceFailure, SubjectError
 from conformance.compare.assertions import assert_close, assert_equal, leaves_of
 from conformance.compare.comparison import describe
 from conformance.toolchains import case_named
+from conformance.toolchains.torchscript.answers import Identity
 from conformance.toolchains.torchscript.client import (
     Artifact,
     Module,
@@ -217,7 +218,7 @@ def assert_bundle(device: TorchScriptDevice, module: Module, samples: dict[str, 
         assert_equal(found["all"], list(samples["forward"]), "get_all_bundled_inputs()")
 
 
-def traces_of(identity: dict[str, Any], artifact: Artifact) -> dict[str, list[str]]:
+def traces_of(identity: Identity, artifact: Artifact) -> dict[str, list[str]]:
     """What an artifact holds of the process that made it: ``{"a path": [...], "the id": [...]}``.
 
     Records with source positions for debugging are PyTorch's, and name the files of the model's own source. A short id,
@@ -226,7 +227,7 @@ def traces_of(identity: dict[str, Any], artifact: Artifact) -> dict[str, list[st
     contents = {
         name: _with_decodings(data) for name, data in records(artifact.data).items() if not name.endswith(".debug_pkl")
     }
-    pid: int = identity["pid"]
+    pid = identity["pid"]
     folders = [folder.encode() for folder in identity["folders"]]
     long_enough = pid >= 1000
     return {

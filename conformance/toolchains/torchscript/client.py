@@ -12,7 +12,27 @@ from typing import Annotated, Any, ClassVar, Self
 from conformance.api.case import Call
 from conformance.compare.values import decode
 from conformance.toolchains.client import CellDevice, PreparedCase, Threads
-from conformance.toolchains.declarations import Handle, Inputs, InputsOf, NamedValues, Parts, Saved, Value, ask
+from conformance.toolchains.declarations import (
+    Handle,
+    Inputs,
+    InputsOf,
+    NamedValues,
+    Parts,
+    Saved,
+    Value,
+    ask,
+    expected,
+    reading,
+)
+from conformance.toolchains.torchscript.answers import (
+    Claims,
+    Graph,
+    Identity,
+    LiteOperators,
+    ProcessState,
+    Signature,
+    Watched,
+)
 
 __all__ = ["Ability", "Artifact", "Module", "PreparedCase", "Step", "Threads", "TorchScriptDevice"]
 
@@ -33,7 +53,7 @@ class Module(Handle):
     @classmethod
     def from_reply(cls, value: Any, reply: Any) -> Self:
         """The module that was just made."""
-        return cls(value, "\n".join((*reply.warnings, reply.stderr)))
+        return cls(expected(int, value), "\n".join((*reply.warnings, reply.stderr)))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -73,7 +93,8 @@ class Ability:
     @classmethod
     def from_reply(cls, value: dict[str, str | None], reply: Any) -> Self:
         """What the verb ``measure`` found."""
-        return cls(value["compile"], value["execute"])
+        found = expected(dict[str, str | None], value)
+        return cls(found["compile"], found["execute"])
 
     @property
     def state(self) -> str:
@@ -187,13 +208,13 @@ class TorchScriptDevice(CellDevice):
         """Load an artifact ``count`` times, and make the call on each; the resident memory in bytes after each
         quarter."""
 
-    def lite_operators(self, artifact: Artifact) -> dict[str, Any]:
+    def lite_operators(self, artifact: Artifact) -> LiteOperators:
         """The ``operators`` that an artifact for the lite interpreter names, its ``bytecode_version``, and those that
         the process does not have: ``unknown``."""
         return self._lite_operators(artifact.data)
 
     @ask(phase="load")
-    def _lite_operators(self, artifact: LiteArtifactData) -> dict[str, Any]: ...
+    def _lite_operators(self, artifact: LiteArtifactData) -> LiteOperators: ...
 
     # Running.
 
@@ -201,20 +222,20 @@ class TorchScriptDevice(CellDevice):
         """What a method returns for fresh copies of ``inputs``."""
         return self.run_call(module, Call(method, inputs, expected=None))[0]
 
-    @ask(verb="run")
+    @ask(verb="run", each="repeat")
     def run_call(self, module: Module, call: Call, repeat: int = 1) -> list[Value]:
         """What a call returns, each of ``repeat`` times."""
 
-    def run_watched(self, module: Module, call: Call, others: list[Call]) -> dict[str, Any]:
+    def run_watched(self, module: Module, call: Call, others: list[Call]) -> Watched:
         """What a call did to its inputs and to the memory of its outputs, also while the ``others`` of its method are
         made: positions of ``mutated_inputs`` and ``aliased_inputs``, whether there are ``shared_outputs``, and whether
         there is a ``changed_result``."""
         return self._run_watched(module, call, [other for other in others if other.method == call.method])
 
     @ask(phase="run")
-    def _run_watched(self, module: Module, call: Call, others: list[InputsOf]) -> dict[str, Any]: ...
+    def _run_watched(self, module: Module, call: Call, others: list[InputsOf]) -> Watched: ...
 
-    @ask(phase="run")
+    @ask(phase="run", each="calls")
     def run_in_turns(self, modules: list[Module], calls: list[Call]) -> list[Value]:
         """Make each call on the module at its place, one after the other; the results, looked at after the last."""
 
@@ -228,13 +249,13 @@ class TorchScriptDevice(CellDevice):
     def run_under(self, guard: str, module: Module, method: str, inputs: Inputs, differentiable: bool = False) -> Value:
         """What a method returns within a guard; with ``differentiable``, for inputs that require grad."""
 
-    def run_watched_under(self, guard: str, module: Module, call: Call, others: list[Call]) -> dict[str, Any]:
+    def run_watched_under(self, guard: str, module: Module, call: Call, others: list[Call]) -> Watched:
         """As :meth:`run_watched`, within a guard."""
         same = [other for other in others if other.method == call.method]
         return self._run_watched_under(guard, module, call, same)
 
     @ask(phase="run")
-    def _run_watched_under(self, guard: str, module: Module, call: Call, others: list[InputsOf]) -> dict[str, Any]: ...
+    def _run_watched_under(self, guard: str, module: Module, call: Call, others: list[InputsOf]) -> Watched: ...
 
     @ask(phase="inspect")
     def modes(self) -> dict[str, bool]:
@@ -247,14 +268,14 @@ class TorchScriptDevice(CellDevice):
     @ask(phase="run")
     def _modes_under(self, guard: str, steps: list[Artifact | Call]) -> list[dict[str, bool]]: ...
 
-    @ask(phase="run")
+    @ask(phase="run", each="calls")
     def run_in_threads(
         self, modules: list[Module], calls: list[Call], threads: int = 4, rounds: int = 6, guard: str = "none"
     ) -> Threads:
         """Run every call on the modules in several threads at once, which take turns in what they begin with; the
         thread that starts them stands within the guard."""
 
-    @ask(phase="load")
+    @ask(phase="load", each="call")
     def load_in_threads(self, artifact: Artifact, call: Call, threads: int = 4) -> Threads:
         """Load an artifact in several threads at once, and run a call on what each has loaded."""
 
@@ -262,7 +283,7 @@ class TorchScriptDevice(CellDevice):
         """What each of these calls of one method returns, made ``repeat`` times in a thread of its own, all at once."""
         return self._run_at_once(module, calls[0].method, calls, repeat)
 
-    @ask(phase="run")
+    @ask(phase="run", each="inputs")
     def _run_at_once(self, module: Module, method: str, inputs: Sequence[InputsOf], repeat: int) -> list[Value]: ...
 
     # Looking.
@@ -272,7 +293,7 @@ class TorchScriptDevice(CellDevice):
         """Every file of which a part is in the memory of the process."""
 
     @ask(phase="inspect")
-    def signatures(self, module: Module) -> dict[str, dict[str, Any]]:
+    def signatures(self, module: Module) -> dict[str, Signature]:
         """Each public method of a module: its ``arguments`` (names and types), which of them have ``defaults``, and
         what it ``returns``."""
 
@@ -285,7 +306,7 @@ class TorchScriptDevice(CellDevice):
         """The attributes of the ``original`` module that a lowered one still has under the same name."""
 
     @ask(phase="inspect")
-    def graph_of(self, module: Module, method: str) -> dict[str, Any]:
+    def graph_of(self, module: Module, method: str) -> Graph:
         """The ``operators`` of a method after inlining, the source ``lines`` of each, and the custom methods that it
         ``calls``."""
 
@@ -298,11 +319,11 @@ class TorchScriptDevice(CellDevice):
         """The qualified type name of each child of a scripted module."""
 
     @ask(phase="inspect")
-    def process_state(self) -> dict[str, Any]:
+    def process_state(self) -> ProcessState:
         """Everything about the process that a backend must leave as it is."""
 
     @ask(phase="inspect")
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> Identity:
         """The process's id and the folders that it works with."""
 
     # Asking the backend itself.
@@ -324,7 +345,7 @@ class TorchScriptDevice(CellDevice):
         """How often the backend has preprocessed in this process, as it counts itself; None where it does not."""
 
     @ask(phase="probe")
-    def claims(self, lowered: Module, count: int = 1) -> dict[str, Any]:
+    def claims(self, lowered: Module, count: int = 1) -> Claims:
         """The ``answers`` of ``is_available()`` to ``count`` questions; the third slowest took ``slow_seconds``."""
 
     @ask(phase="probe")
@@ -351,10 +372,11 @@ class TorchScriptDevice(CellDevice):
     def read_bundle(self, module: Module, methods: list[str]) -> dict[str, Any]:
         """What every function for reading bundled inputs says, decoded."""
         read = self._read_bundle(module, methods)
-        found = {"functions_and_info": decode(read["functions_and_info"])}
-        found["for"] = {method: decode(data) for method, data in read["for"].items()}
-        if "all" in read:
-            found |= {"all": decode(read["all"]), "count": read["count"]}
+        with reading("read_bundle"):
+            functions = expected(dict[str, dict[str, Any]], decode(read["functions_and_info"]))
+            found = {"functions_and_info": functions, "for": {each: decode(read["for"][each]) for each in methods}}
+            if "forward" in methods:
+                found |= {"all": decode(read["all"]), "count": read["count"]}
         return found
 
     @ask(phase="bundle")

@@ -45,7 +45,7 @@ _LARGEST_FILE = 256 * 2**20
 _DIGEST = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 _FILE = {
     "type": "object",
-    "properties": {"name": {"type": "string", "pattern": r"^\w[\w.-]*$"}, "sha256": _DIGEST},
+    "properties": {"name": {"type": "string", "pattern": r"^\w[\w.-]*$", "maxLength": 200}, "sha256": _DIGEST},
     "required": ["name", "sha256"],
 }
 _SCHEMA = {

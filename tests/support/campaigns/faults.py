@@ -1,0 +1,164 @@
+"""Every kind of fault, in every phase, in backends of both toolchains, with conforming ones beside them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from conformance.contract import shipped_clauses
+from conformance.toolchains import toolchain_named
+from support.campaigns.fault_hooks import CLAUSES, fault_name
+from support.campaigns.fault_kinds import FAULTS
+from support.campaigns.faulty import FOLDER, PREFIXES
+from support.places import REPOSITORY
+from support.project import is_there, wait_until
+
+CONFORMING = ("python_control", "dynamo_control")
+_MARK = "FAULT_CAMPAIGN"
+_EXCUSES = ("NOT_APPLICABLE", "NOT_EXERCISED", "UNSUPPORTED")
+_SHOWN = 60
+
+
+@dataclasses.dataclass
+class Seen:
+    """What runs of the campaign came to."""
+
+    #: Verdict → of how many faulty cells in which the fault happened.
+    verdicts: Counter[str] = dataclasses.field(default_factory=Counter)
+    fired: int = 0
+    idle: int = 0
+    conforming: int = 0
+    harmless: int = 0
+    kinds: set[str] = dataclasses.field(default_factory=set)
+    findings: list[str] = dataclasses.field(default_factory=list)
+
+    def summary(self) -> str:
+        """A few lines for who started the campaign."""
+        verdicts = ", ".join(f"{verdict} {count}" for verdict, count in self.verdicts.most_common())
+        return "\n".join(
+            [
+                f"{self.fired} cells in which a fault happened, of {len(self.kinds)} kinds: {verdicts}",
+                f"of the PASS, {self.harmless} by faults that say themselves why they may",
+                f"{self.idle} cells in which none happened",
+                f"{self.conforming} cells of conforming backends beside them",
+                f"findings: {len(self.findings)}",
+                *self.findings[:_SHOWN],
+            ]
+        )
+
+
+def campaign(
+    cells: int = 1,
+    workers: Iterable[int] = (0, 2),
+    only: Iterable[str] = (),
+    toolchains: Iterable[str] = tuple(PREFIXES),
+    reruns: int = 0,
+) -> Seen:
+    """Try ``cells`` cells for each fault and phase with so many workers; ``only`` these faults where any are named."""
+    names = [f"{PREFIXES[each]}{name}" for each in toolchains for name in (tuple(only) or FAULTS)]
+    seen = Seen()
+    for each in workers:
+        _run(seen, names, cells, each, reruns)
+    return seen
+
+
+def _run(seen: Seen, names: list[str], cells: int, workers: int, reruns: int) -> None:
+    mark = uuid.uuid4().hex
+    shared = set(os.listdir("/dev/shm"))
+    with tempfile.TemporaryDirectory(prefix="faults-") as name:
+        folder = Path(name)
+        for each in ("site", "plans", "temporary"):
+            (folder / each).mkdir()
+        _install(folder / "site", names)
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "support.campaigns.fault_hooks"]
+        command += [f"-n{workers}", "-q", "--no-header", "--tb=no", "-rN", f"--cells-of-a-phase={cells}"]
+        command += ["--conformance-timeout=4", f"--conformance-reruns={reruns}", "--conformance-reproducers=0"]
+        command += ["--conformance-memory=2", "--conformance-generated=0"]
+        command += [f"--backend={each}" for each in (*CONFORMING, *names)]
+        command += sorted(_suites())
+        environment = {each: value for each, value in os.environ.items() if not each.startswith("PYTEST_")}
+        environment |= {
+            "PYTHONPATH": f"{folder / 'site'}:{REPOSITORY / 'tests'}",
+            FOLDER: str(folder / "plans"),
+            _MARK: mark,
+            "TMPDIR": str(folder / "temporary"),
+        }
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        reports = sorted(folder.glob("conformance-report/*/report.json"))
+        if done.returncode != 1 or len(reports) != len(names) + len(CONFORMING):
+            said = (done.stdout + done.stderr)[-3000:]
+            seen.findings.append(f"-n {workers}: exit code {done.returncode}, {len(reports)} reports\n{said}")
+        fired = set((folder / "plans" / "fired").read_text(errors="replace").splitlines())
+        for path in reports:
+            _read(seen, workers, json.loads(path.read_text()), fired)
+        seen.findings += [f"-n {workers}: left: {each}" for each in left_behind(mark, folder / "temporary", shared)]
+
+
+def _suites() -> set[str]:
+    """Where the clauses stand that are tried, as pytest takes it."""
+    found = [each for each in shipped_clauses() if each.id in CLAUSES]
+    return {f"{toolchain_named(each.toolchain).suites}/test_{each.suite}.py::{each.function}" for each in found}
+
+
+def _install(site: Path, names: list[str]) -> None:
+    """A distribution that brings the faulty backends."""
+    metadata = site / "faulty-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: faulty\nVersion: 1.0\n")
+    entries = "".join(f"{name} = support.campaigns.faulty:{name}\n" for name in names)
+    (metadata / "entry_points.txt").write_text(f"[conformance_backends]\n{entries}")
+
+
+def _read(seen: Seen, workers: int, report: dict[str, Any], fired: set[str]) -> None:
+    backend = report["backend"]["name"]
+    fault = FAULTS.get(fault_name(backend))
+    for row in report["cells"]:
+        verdict, where = row["verdict"], f"-n {workers}: {backend} {row['id']}"
+        said = f"{where}: {verdict} in {row['phase'] or 'no phase'}: {row['message']:.300}"
+        if fault is None:
+            seen.conforming += 1
+            if verdict != "PASS":
+                seen.findings.append(f"{said}, though it conforms")
+            continue
+        happened = [line for line in fired if line.startswith(f"{backend} {row['id']} ")]
+        if verdict in ("LOST", "HARNESS_ERROR", *_EXCUSES):
+            seen.findings.append(f"{said} {(row.get('error') or {}).get('text', '')[-600:]}")
+        if not happened:
+            seen.idle += 1
+            continue
+        seen.fired += 1
+        seen.kinds.add(fault.name)
+        seen.verdicts[verdict] += 1
+        if verdict == "PASS":
+            seen.harmless += bool(fault.harmless)
+            if not fault.harmless:
+                seen.findings.append(f"{said}, though it happened: {happened[0].rpartition(' ')[2]}")
+
+
+def left_behind(mark: str, temporary: Path | None, shared: set[str]) -> Iterator[str]:
+    """What the run has left behind."""
+    try:
+        wait_until(lambda: not any(processes_of(mark)), seconds=5)
+    except AssertionError:
+        yield from (f"process {pid}" for pid in processes_of(mark))
+    yield from (f"temporary: {path.name}" for path in (temporary.iterdir() if temporary else ()))
+    yield from (f"shared memory: {name}" for name in set(os.listdir("/dev/shm")) - shared)
+
+
+def processes_of(mark: str) -> Iterator[int]:
+    """The processes that have the mark in their environment."""
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark.encode() in (path / "environ").read_bytes() and is_there(int(path.name)):
+                yield int(path.name)
+        except OSError:
+            continue
