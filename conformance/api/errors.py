@@ -25,6 +25,10 @@ class HarnessError(Exception):
     """The harness itself failed: nothing is said about the backend."""
 
 
+class DeviceBroken(HarnessError):
+    """The harness's own code failed in a device, by itself or by what a backend has made of the process."""
+
+
 class ZygoteLost(HarnessError):
     """The process from which devices are forked has ended or was stopped; another can take its place."""
 

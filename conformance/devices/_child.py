@@ -16,6 +16,7 @@ import msgspec
 
 from conformance._util.processes import ask_for_stack, is_stopped, kill_group, kill_process, tail
 from conformance.api.errors import (
+    DeviceBroken,
     DeviceCutShort,
     DeviceDied,
     DeviceEnded,
@@ -149,7 +150,7 @@ class Child:
         except ZygoteLost as error:
             self._end_with(DeviceOrphaned(phase, str(error)))
         if message.broken is not None:
-            raise HarnessError(f"the harness itself failed in {phase}:\n{message.broken}")
+            raise DeviceBroken(f"the harness itself failed in {phase}:\n{message.broken}")
         if message.unanswered is not None:
             raise TargetUnable(f"the native target cannot answer {message.unanswered!r}")
         raised = message.raised

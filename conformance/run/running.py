@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from conformance.api.clause import Control, SpeaksOf
-from conformance.api.verdicts import Outcome, Verdict, flaky
+from conformance.api.errors import DeviceBroken
+from conformance.api.verdicts import Outcome, Verdict, flaky, one_line
 from conformance.compare.comparison import Margin, comparing
 from conformance.devices import Trace
 from conformance.run.cell_context import CellContext
@@ -16,6 +17,8 @@ from conformance.run.result import FailureRecord, Record, Result
 from conformance.run.run_context import RunContext
 from conformance.toolchains import Source, toolchain_named
 
+#: Clauses whose cells mean nothing without a backend: they ask PyTorch by themselves.
+_WITHOUT_CONTROL = (SpeaksOf.GENERATED, SpeaksOf.OPERATORS)
 #: A clause's arguments for a context, by their names.
 Arguments = Callable[[CellContext], dict[str, Any]]
 
@@ -38,7 +41,7 @@ def run_cell(
     if cell.decided is not None:
         return Result(cell, Outcome(cell.decided, message=cell.why), {}, Record(), Margin())
     with comparing(context.backend.tolerances) as margin:
-        outcome = context.attempt(function, arguments(context))
+        outcome = _attempted(run, context, function, arguments)
     trace, context.trace = context.trace, Trace()  # not kept with it, which lives as long as its item
     if cell.clause.speaks_of is SpeaksOf.GENERATED and outcome.verdict.is_breach:
         findings = context.record.findings
@@ -46,7 +49,7 @@ def run_cell(
             outcome = dataclasses.replace(outcome, verdict=Verdict.FLAKY)
     # a generated cell tries again by itself what it found, and asks PyTorch without a backend
     if outcome.verdict.is_breach and cell.clause.speaks_of is not SpeaksOf.GENERATED:
-        outcome = _confirmed(outcome, context, function, arguments, reruns)
+        outcome = _confirmed(run, outcome, context, function, arguments, reruns)
         if outcome.verdict is Verdict.TIMEOUT:
             run.timed_out(cell.backend)
     if outcome.verdict.is_breach and cell.clause.control is not Control.NONE:
@@ -59,7 +62,24 @@ def run_cell(
     return Result(cell, outcome, ledger.seconds, context.record, margin, failure_record, ledger.peak_bytes)
 
 
+def _attempted(run: RunContext, context: CellContext, function: Callable[..., None], arguments: Arguments) -> Outcome:
+    """What a cell comes to when it is tried once.
+
+    Where the harness's own code failed in a device, which a backend can bring about by what it makes of its process (no
+    memory, no descriptors, functions replaced), the same cell without it says whose failure that is.
+    """
+    outcome = context.attempt(function, arguments(context))
+    cell = context.cell
+    if not isinstance(context.failure, DeviceBroken) or cell.clause.speaks_of in _WITHOUT_CONTROL:
+        return outcome
+    if _without_backend(run, cell, function, arguments, None).verdict is Verdict.HARNESS_ERROR:
+        return outcome
+    message = f"the harness cannot do its work in a process with the backend, and can without it: {outcome.message}"
+    return dataclasses.replace(outcome, verdict=Verdict.FAIL, message=one_line(message))
+
+
 def _confirmed(
+    run: RunContext,
     first: Outcome,
     context: CellContext,
     function: Callable[..., None],
@@ -74,7 +94,7 @@ def _confirmed(
     for _ in range(reruns):
         another = context.again()
         with comparing(context.backend.tolerances):
-            outcome = another.attempt(function, arguments(another))
+            outcome = _attempted(run, another, function, arguments)
         if outcome.verdict is Verdict.HARNESS_ERROR:
             return outcome
         same = outcome.verdict is first.verdict and outcome.fingerprint(*names) == first.fingerprint(*names)

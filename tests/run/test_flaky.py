@@ -10,7 +10,14 @@ import pytest
 from support.descriptions import ANY_BACKEND
 from support.project import Run
 
-from conformance.api.errors import ConformanceFailure, DeviceDied, DeviceTimeout, HarnessError, SubjectError
+from conformance.api.errors import (
+    ConformanceFailure,
+    DeviceBroken,
+    DeviceDied,
+    DeviceTimeout,
+    HarnessError,
+    SubjectError,
+)
 from conformance.api.verdicts import NotApplicable, NotExercised, Verdict
 from conformance.contract import Control, shipped_clauses
 from conformance.devices import Limits, ZygotePool
@@ -180,3 +187,16 @@ def test_a_flaky_backend_is_told_from_a_broken_one(flaky_run: Run) -> None:
 def test_what_is_flaky_is_named_and_not_recorded(flaky_run: Run) -> None:
     assert "not recorded, since it is flaky: lowering.outputs[add-full-yes/yes]" in flaky_run.output
     assert "[[expect]]" not in (flaky_run.folder / "known.toml").read_text()
+
+
+def test_what_breaks_the_harness_in_a_process_with_the_backend_alone_is_the_backends() -> None:
+    """As a backend does that replaces functions, or leaves its process no memory."""
+    result = controlled(Script(DeviceBroken("no len"), None, DeviceBroken("no len")), reruns=1)
+    assert result.outcome.verdict is Verdict.FAIL
+    assert result.outcome.repeated == 1
+    assert result.outcome.message.endswith("with the backend, and can without it: no len")
+
+
+def test_what_breaks_the_harness_without_the_backend_too_is_the_harnesss() -> None:
+    result = controlled(Script(DeviceBroken("no len"), DeviceBroken("no len")), reruns=1)
+    assert result.outcome.verdict is Verdict.HARNESS_ERROR

@@ -39,7 +39,8 @@ from support.campaigns.watch import Watch
 BACKENDS = ("reference", "dynamo_control")
 #: Clauses of which each request depends on the answer before: no recording goes on as they do.
 _SEARCHES = (SpeaksOf.OPERATORS, SpeaksOf.GENERATED)
-#: Clauses with hundreds of requests to a cell, which say little more about answers than the others; and those that draw operators.
+#: Clauses with hundreds of requests to a cell, which say little more about answers than the others do, and those that
+#: draw operators.
 _LEFT_OUT = frozenset(
     {"save-load.damaged", "save-load.damaged-container", "lite.damaged", "lite.damaged-container"}
     | {"operators.correct", "compile.operators.correct"}

@@ -6,6 +6,7 @@ A plugin of such a run (``-p support.campaigns.fault_hooks``).
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +25,8 @@ CLAUSES = {
     "compile.outputs": ("load", "lower", "run", "release"),
     "compile.exit": ("exit",),
 }
-_PHASE = pytest.StashKey[str]()
+#: The fault and the phase.
+_PLAN = pytest.StashKey[tuple[str, str]]()
 
 
 def cell_of(item: pytest.Item) -> Cell | None:
@@ -33,33 +35,41 @@ def cell_of(item: pytest.Item) -> Cell | None:
     return cell if isinstance(cell, Cell) else None
 
 
-def fault_name(backend: str) -> str:
-    """The name of a backend's fault; none for one that conforms."""
-    prefix, name = backend[:3], backend[3:]
-    return name if prefix in PREFIXES.values() and name in FAULTS else ""
+def is_faulty(backend: str) -> bool:
+    """Whether a backend of that name is one of the campaign's."""
+    return re.fullmatch(rf"({'|'.join(PREFIXES.values())})\d+", backend) is not None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How much is tried."""
+    """What is tried."""
+    parser.addoption("--faults", default=",".join(FAULTS), help="these faults, with commas between them")
     parser.addoption("--cells-of-a-phase", type=int, default=1, help="cells for each fault and phase")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep so many cells for each fault and phase, and the same cells of backends that conform."""
-    most: int = config.option.cells_of_a_phase
-    found = defaultdict(list)
+    """Give each fault in each phase so many cells of faulty backends; a few of every clause to those that conform.
+
+    Each process of a run comes to the same.
+    """
+    names: list[str] = config.option.faults.split(",")
+    found = defaultdict[str, list[pytest.Item]](list)
+    kept = list[pytest.Item]()
     for item in items:
         cell = cell_of(item)
-        if cell is not None and cell.clause.id in CLAUSES and cell.decided is None:
-            found[cell.backend, cell.clause.id].append(item)
-    chosen = set[pytest.Item]()
-    for (backend, clause), those in found.items():
-        fault = FAULTS.get(fault_name(backend))
-        phases = [phase for phase in CLAUSES[clause] if fault is None or phase in fault.phases]
-        for place, item in enumerate(those[: most * len(phases)]):
-            item.stash[_PHASE] = phases[place % len(phases)] if fault else ""
-            chosen.add(item)
+        if cell is None or cell.clause.id not in CLAUSES or cell.decided is not None:
+            continue
+        if is_faulty(cell.backend):
+            found[cell.clause.id].append(item)
+        else:
+            item.stash[_PLAN] = ("", "")
+            kept.append(item)
+    for clause, those in found.items():
+        wanted = [(name, phase) for phase in CLAUSES[clause] for name in names if phase in FAULTS[name].phases]
+        for item, planned in zip(those, wanted * config.option.cells_of_a_phase, strict=False):
+            item.stash[_PLAN] = planned
+            kept.append(item)
+    chosen = set(kept)
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = [item for item in items if item in chosen]
 
@@ -69,5 +79,5 @@ def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
     """Say what is to happen in the cell, and nowhere else."""
     cell = cell_of(item)
     assert cell is not None
-    plan(Path(os.environ[FOLDER]), f"{cell.backend} {cell.id}", item.stash[_PHASE])
+    plan(Path(os.environ[FOLDER]), f"{cell.backend} {cell.id}", *item.stash[_PLAN])
     return (yield)

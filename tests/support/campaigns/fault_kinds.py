@@ -146,22 +146,24 @@ SURROUNDINGS = [
     Fault("no_collector", "import gc; gc.disable(); gc.set_threshold(0)", harmless=OWN),
 ]
 RESULTS = [
-    Fault(f"result_{name}", f"result = {code}", RUN)
-    for name, code in (
-        ("meta", "each(result, lambda t: t.to('meta'))"),
-        ("sparse", "each(result, lambda t: t.to_sparse())"),
-        ("nested", "each(result, lambda t: torch.nested.nested_tensor([t]))"),
-        ("fake", "each(result, fake)"),
-        ("nan", "each(result, lambda t: t * float('nan'))"),
-        ("integers", "each(result, lambda t: t.to(torch.int32) + 1)"),
-        ("empty", "each(result, lambda t: t.flatten()[:0])"),
-        ("none", "[None]"),
-        ("nothing", "[]"),
-        ("twice", "[*result, *result]"),
-        ("text", "['a text']"),
-        ("module", "[os]"),
-        ("no_list", "7"),
-    )
+    Fault("result_twice", "result = [*result, *result]", RUN, harmless="compile.result-form speaks of it"),
+    *(
+        Fault(f"result_{name}", f"result = {code}", RUN)
+        for name, code in (
+            ("meta", "each(result, lambda t: t.to('meta'))"),
+            ("sparse", "each(result, lambda t: t.to_sparse())"),
+            ("nested", "each(result, lambda t: torch.nested.nested_tensor([t]))"),
+            ("fake", "each(result, fake)"),
+            ("nan", "each(result, lambda t: t * float('nan'))"),
+            ("integers", "each(result, lambda t: t.to(torch.int32) + 1)"),
+            ("empty", "each(result, lambda t: t.flatten()[:0])"),
+            ("none", "[None]"),
+            ("nothing", "[]"),
+            ("text", "['a text']"),
+            ("module", "[os]"),
+            ("no_list", "7"),
+        )
+    ),
 ]
 FAULTS = {
     each.name: dataclasses.replace(each, code=textwrap.dedent(each.code).strip())

@@ -10,13 +10,13 @@ import sys
 import tempfile
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from conformance.contract import shipped_clauses
 from conformance.toolchains import toolchain_named
-from support.campaigns.fault_hooks import CLAUSES, fault_name
+from support.campaigns.fault_hooks import CLAUSES, is_faulty
 from support.campaigns.fault_kinds import FAULTS
 from support.campaigns.faulty import FOLDER, PREFIXES
 from support.places import REPOSITORY
@@ -25,6 +25,8 @@ from support.project import is_there, wait_until
 CONFORMING = ("python_control", "dynamo_control")
 _MARK = "FAULT_CAMPAIGN"
 _EXCUSES = ("NOT_APPLICABLE", "NOT_EXERCISED", "UNSUPPORTED")
+#: Backends of each toolchain: so many that there is a cell for every fault and phase but the exit.
+_BACKENDS = 12
 _SHOWN = 60
 
 
@@ -56,22 +58,17 @@ class Seen:
         )
 
 
-def campaign(
-    cells: int = 1,
-    workers: Iterable[int] = (0, 2),
-    only: Iterable[str] = (),
-    toolchains: Iterable[str] = tuple(PREFIXES),
-    reruns: int = 0,
-) -> Seen:
+def campaign(cells: int = 1, workers: Iterable[int] = (0, 2), only: Iterable[str] = (), reruns: int = 0) -> Seen:
     """Try ``cells`` cells for each fault and phase with so many workers; ``only`` these faults where any are named."""
-    names = [f"{PREFIXES[each]}{name}" for each in toolchains for name in (tuple(only) or FAULTS)]
     seen = Seen()
     for each in workers:
-        _run(seen, names, cells, each, reruns)
+        _run(seen, tuple(only) or tuple(FAULTS), cells, each, reruns)
     return seen
 
 
-def _run(seen: Seen, names: list[str], cells: int, workers: int, reruns: int) -> None:
+def _run(seen: Seen, faults: Sequence[str], cells: int, workers: int, reruns: int) -> None:
+    count = _BACKENDS if len(faults) > 10 else 2
+    names = [f"{prefix}{number}" for prefix in PREFIXES.values() for number in range(count)]
     mark = uuid.uuid4().hex
     shared = set(os.listdir("/dev/shm"))
     with tempfile.TemporaryDirectory(prefix="faults-") as name:
@@ -81,8 +78,12 @@ def _run(seen: Seen, names: list[str], cells: int, workers: int, reruns: int) ->
         _install(folder / "site", names)
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "support.campaigns.fault_hooks"]
         command += [f"-n{workers}", "-q", "--no-header", "--tb=no", "-rN", f"--cells-of-a-phase={cells}"]
-        command += ["--conformance-timeout=4", f"--conformance-reruns={reruns}", "--conformance-reproducers=0"]
-        command += ["--conformance-memory=2", "--conformance-generated=0"]
+        command += [
+            f"--faults={','.join(faults)}",
+            "--conformance-timeout=4",
+            f"--conformance-reruns={reruns}",
+        ]
+        command += ["--conformance-reproducers=0", "--conformance-memory=2", "--conformance-generated=0"]
         command += [f"--backend={each}" for each in (*CONFORMING, *names)]
         command += sorted(_suites())
         environment = {each: value for each, value in os.environ.items() if not each.startswith("PYTEST_")}
@@ -97,7 +98,8 @@ def _run(seen: Seen, names: list[str], cells: int, workers: int, reruns: int) ->
         if done.returncode != 1 or len(reports) != len(names) + len(CONFORMING):
             said = (done.stdout + done.stderr)[-3000:]
             seen.findings.append(f"-n {workers}: exit code {done.returncode}, {len(reports)} reports\n{said}")
-        fired = set((folder / "plans" / "fired").read_text(errors="replace").splitlines())
+        lines = (folder / "plans" / "fired").read_text().splitlines()
+        fired = {cell: (fault, phase) for cell, fault, phase in (line.split("\t") for line in lines)}
         for path in reports:
             _read(seen, workers, json.loads(path.read_text()), fired)
         seen.findings += [f"-n {workers}: left: {each}" for each in left_behind(mark, folder / "temporary", shared)]
@@ -118,30 +120,30 @@ def _install(site: Path, names: list[str]) -> None:
     (metadata / "entry_points.txt").write_text(f"[conformance_backends]\n{entries}")
 
 
-def _read(seen: Seen, workers: int, report: dict[str, Any], fired: set[str]) -> None:
+def _read(seen: Seen, workers: int, report: dict[str, Any], fired: dict[str, tuple[str, str]]) -> None:
     backend = report["backend"]["name"]
-    fault = FAULTS.get(fault_name(backend))
     for row in report["cells"]:
-        verdict, where = row["verdict"], f"-n {workers}: {backend} {row['id']}"
-        said = f"{where}: {verdict} in {row['phase'] or 'no phase'}: {row['message']:.300}"
-        if fault is None:
+        verdict, cell = row["verdict"], f"{backend} {row['id']}"
+        name, phase = fired.get(cell, ("", ""))
+        said = f"-n {workers}: {name or 'no fault'} in {phase or 'no phase'}, {cell}: {verdict} in {row['phase']}: "
+        said += f"{row['message']:.300}"
+        if not is_faulty(backend):
             seen.conforming += 1
             if verdict != "PASS":
                 seen.findings.append(f"{said}, though it conforms")
             continue
-        happened = [line for line in fired if line.startswith(f"{backend} {row['id']} ")]
         if verdict in ("LOST", "HARNESS_ERROR", *_EXCUSES):
             seen.findings.append(f"{said} {(row.get('error') or {}).get('text', '')[-600:]}")
-        if not happened:
+        if not name:
             seen.idle += 1
             continue
         seen.fired += 1
-        seen.kinds.add(fault.name)
+        seen.kinds.add(name)
         seen.verdicts[verdict] += 1
         if verdict == "PASS":
-            seen.harmless += bool(fault.harmless)
-            if not fault.harmless:
-                seen.findings.append(f"{said}, though it happened: {happened[0].rpartition(' ')[2]}")
+            seen.harmless += bool(FAULTS[name].harmless)
+            if not FAULTS[name].harmless:
+                seen.findings.append(f"{said}, though it happened")
 
 
 def left_behind(mark: str, temporary: Path | None, shared: set[str]) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""Backends of both toolchains that keep the contract but for one fault, where and when the campaign says so.
+"""Backends of both toolchains that keep the contract but for the fault that the campaign wants in a cell.
 
-The process that runs the cells writes into a file of its own, in the folder ``$FAULTS``, which cell runs now and in
-which phase the fault is to happen (:func:`plan`). A device finds it by who forked it. Before it does what the fault
+The process that runs the cells writes into a file of its own, in the folder ``$FAULTS``, which cell runs now, and which
+fault is to happen in which phase (:func:`plan`). A device finds it by who forked it. Before it does what the fault
 says, it notes that it did (``fired``).
 """
 
@@ -31,7 +31,7 @@ from torch_conformance_saboteurs.dynamo_control import Code, DynamoControl
 from torch_conformance_saboteurs.sabotage_process import Steps
 from torch_conformance_saboteurs.sabotage_tools import replaced
 
-from support.campaigns.fault_kinds import FAULTS, Fault
+from support.campaigns.fault_kinds import FAULTS
 
 FOLDER = "FAULTS"
 #: The prefixes of the backends' names, by toolchain.
@@ -41,33 +41,33 @@ kept: list[Any] = []
 
 
 def __getattr__(name: str) -> Any:
-    """The class of a backend, by its name."""
+    """The class of a backend, by its name: ``ts_0``, ``dy_1``, ...; all of a toolchain do the same."""
     for prefix, make in (("ts_", _torchscript), ("dy_", _dynamo)):
-        if name.startswith(prefix) and name.removeprefix(prefix) in FAULTS:
-            return make(name, FAULTS[name.removeprefix(prefix)])
+        if name.startswith(prefix):
+            return make(name)
     raise AttributeError(name)
 
 
-def plan(folder: Path, cell: str, phase: str) -> None:
-    """Say what this process runs now."""
-    (folder / f"{os.getpid()}.part").write_text(f"{cell}\n{phase}")
+def plan(folder: Path, cell: str, fault: str, phase: str) -> None:
+    """Say what this process runs now, and what is to happen."""
+    (folder / f"{os.getpid()}.part").write_text(f"{cell}\n{fault}\n{phase}")
     os.replace(folder / f"{os.getpid()}.part", folder / f"{os.getpid()}.plan")
 
 
-def do(fault: Fault, phase: str, result: Any = None) -> Any:
-    """What the fault does in a phase, if it is to happen in this; the result, which it may have changed."""
+def do(phase: str, result: Any = None) -> Any:
+    """What is to happen in a phase, if it is this one; the result, which that may have changed."""
     folder = Path(os.environ.get(FOLDER, "/nonexistent"))
     try:
-        cell, wanted = (folder / f"{_runner()}.plan").read_text().split("\n")
+        cell, fault, wanted = (folder / f"{_runner()}.plan").read_text().split("\n")
     except OSError:
         return result
     if phase != wanted:
         return result
     descriptor = os.open(folder / "fired", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.write(descriptor, f"{cell} {phase}\n".encode())
+    os.write(descriptor, f"{cell}\t{fault}\t{phase}\n".encode())
     os.close(descriptor)
     names = {**globals(), "result": result}
-    exec(fault.code, names)
+    exec(FAULTS[fault].code, names)
     return names["result"]
 
 
@@ -154,46 +154,46 @@ _MODULES = (ctypes, signal, socket, sys, threading)
 # The backends.
 
 
-def _torchscript(name: str, fault: Fault) -> type[PythonControl]:
+def _torchscript(name: str) -> type[PythonControl]:
     class Implementation(Steps):
         def at_preprocess(self) -> None:
-            do(fault, "lower")
+            do("lower")
 
         def at_load(self) -> None:
-            do(fault, "artifact")
+            do("artifact")
 
         def at_destruction(self) -> None:
-            do(fault, "release")
+            do("release")
 
         def call(self, handle: Any, inputs: list[Any]) -> Any:
-            return do(fault, "run", super().call(handle, inputs))
+            return do("run", super().call(handle, inputs))
 
     class Plugin(PythonControl):
         implementation: ClassVar[Any] = Implementation
 
         def load(self) -> None:
             super().load()
-            do(fault, "load")
-            atexit.register(do, fault, "exit")
+            do("load")
+            atexit.register(do, "exit")
 
     Plugin.name = name
     return Plugin
 
 
-def _dynamo(name: str, fault: Fault) -> type[DynamoControl]:
+def _dynamo(name: str) -> type[DynamoControl]:
     class Plugin(DynamoControl):
         def load(self) -> None:
             super().load()
-            do(fault, "load")
-            atexit.register(do, fault, "exit")
+            do("load")
+            atexit.register(do, "exit")
 
         def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
-            do(fault, "lower")
-            weakref.finalize(graph, do, fault, "release").atexit = False
+            do("lower")
+            weakref.finalize(graph, do, "release").atexit = False
             return super().lower(graph, example_inputs)
 
         def call(self, code: Code, arguments: Sequence[Any]) -> Any:
-            return do(fault, "run", super().call(code, arguments))
+            return do("run", super().call(code, arguments))
 
     Plugin.name = name
     return Plugin
