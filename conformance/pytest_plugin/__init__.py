@@ -146,6 +146,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=_STRICT,
     )
     group.addoption(
+        "--conformance-go-on",
+        action="store_true",
+        help="go on where one addition and every other cell so far fail alike, which else stops a whole run",
+    )
+    group.addoption(
         "--conformance-reruns",
         metavar="N",
         type=int,

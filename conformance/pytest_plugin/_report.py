@@ -19,6 +19,7 @@ from conformance.discovery.describing import Description
 from conformance.expectations import BackendRun, Expectations, ExpectationsFile
 from conformance.generate.budget import Budget
 from conformance.pytest_plugin import EXIT_HARNESS_ERROR, EXIT_INCOMPLETE
+from conformance.pytest_plugin._all_alike import AllAlike
 from conformance.pytest_plugin._expectations import conclude
 from conformance.pytest_plugin._run import CELL
 from conformance.pytest_plugin._selection import Selection, own_name
@@ -35,6 +36,7 @@ from conformance.report import (
     printable,
 )
 from conformance.report.formats.terminal import summary_text
+from conformance.run.first_addition import first_addition
 from conformance.run.plan import Cell, cells_of
 
 #: Verdict → the letter of a cell, what pytest counts and lists it as, and its colours.
@@ -87,9 +89,13 @@ class Reporter:
         #: The backends whose folder is this run's: those with a cell that was selected, once a cell has started.
         self._opened: list[str] = []
         self._rows: dict[str, dict[str, dict[str, Any]]] = {name: {} for name in folders}
+        #: What may stop the run of a backend with which nothing works: those of whole runs.
+        self._alike: dict[str, AllAlike] = {}
+        self._session: pytest.Session | None = None
         #: Backend → cell → its item, as pytest prints it.
         self._nodeids: dict[str, dict[str, str]] = {name: {} for name in folders}
-        self._reports: list[dict[str, Any]] = []
+        #: Backend, by its name in this run → its report.
+        self._reports: dict[str, dict[str, Any]] = {}
         self._has_ended = False
         self._lines: list[str] = []
         self._problems: list[str] = []
@@ -101,8 +107,9 @@ class Reporter:
     # What was planned.
 
     @pytest.hookimpl(trylast=True)
-    def pytest_sessionstart(self) -> None:
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
         """Leave the telling of failures to the summary at the end."""
+        self._session = session
         self._lists_failures = _be_quiet_about_failures(self._config)
 
     def pytest_report_header(self) -> list[str]:
@@ -156,8 +163,12 @@ class Reporter:
         self._opened = [name for name, cells in self._planned.items() if not self._selected.isdisjoint(cells)]
         for name in self._opened:
             folder = self._folders[name]
+            whole = self._selected.issuperset(self._planned[name])
+            if whole and not self._config.option.conformance_go_on:
+                first = first_addition(self._descriptions[name])
+                self._alike[name] = AllAlike(first.id if first else None)
             try:
-                folder.open("" if self._selected.issuperset(self._planned[name]) else PART)
+                folder.open("" if whole else PART)
             except ReportError as error:
                 raise pytest.UsageError(str(error)) from error
             self._reproducers[name] = ReproducerFolder(folder.path, self._most_reproducers)
@@ -176,6 +187,16 @@ class Reporter:
             show(self._config, text)
         self._keep_reproducer(attached)
         self._keep(attached["backend"], attached["row"])
+        alike = self._alike.get(attached["backend"])
+        if alike is not None and (why := alike.verdict_on(attached["row"])):
+            self._stop(f"{attached['backend']}: {why}")
+
+    def _stop(self, why: str) -> None:
+        """Start no more cells, here or in workers."""
+        self._problem(why)
+        workers: Any = self._config.pluginmanager.getplugin("dsession")
+        for each in filter(None, (self._session, workers)):
+            each.shouldstop = "every cell fails alike"
 
     def _keep_reproducer(self, attached: dict[str, Any]) -> None:
         """Write the script that came with a row, and tell the row where it lies."""
@@ -253,13 +274,13 @@ class Reporter:
             chosen = [cell for own_name, cell in cells.items() if own_name in self._selected]
             try:
                 report = build_report(self._run, description, chosen, len(cells) - len(chosen), self._rows[name])
-                self._reports.append(report)
+                self._reports[name] = report
                 path = self._folders[name].finish(report)
                 self._lines.append(f"report: {path}")
                 self._lines += self._reproducers[name].summary()
             except ReportError as error:
                 self._problems.append(str(error))
-        _write_step_summary(self._reports, self._problems)
+        _write_step_summary(self._reports.values(), self._problems)
         ending = conclude(self._expectations, self._expectations_file, self._plans(), self._config.option.verbose > 0)
         self._problems += ending.problems
         self._warnings += ending.warnings
@@ -276,14 +297,14 @@ class Reporter:
     def _exit_code(self, status: int) -> int:
         if status in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR):
             return status
-        verdicts = {verdict for report in self._reports for verdict in report["summary"]["verdicts"]}
+        verdicts = {verdict for report in self._reports.values() for verdict in report["summary"]["verdicts"]}
         if Verdict.HARNESS_ERROR.value in verdicts:
             return EXIT_HARNESS_ERROR
         if Verdict.LOST.value in verdicts:
             return EXIT_INCOMPLETE
         if status != pytest.ExitCode.OK:
             return status
-        if self._problems or any(self._falls_short(report) for report in self._reports):
+        if self._problems or any(self._falls_short(report) for report in self._reports.values()):
             return int(pytest.ExitCode.TESTS_FAILED)
         return status
 
@@ -299,9 +320,9 @@ class Reporter:
         """The tables, the level and where the report is."""
         width = min(terminalreporter._tw.fullwidth, 160)
         verbosity = terminalreporter.verbosity
-        for report in self._reports:
+        for name, report in self._reports.items():
             terminalreporter.section(printable(f"conformance of {report['backend']['name']}"), sep="=")
-            folder = self._folders[report["backend"]["name"]].path
+            folder = self._folders[name].path
             terminalreporter.write_line(legible(summary_text(report, width, verbosity=verbosity, folder=folder)))
         terminalreporter.write_line("")
         for problem in self._problems:
@@ -311,12 +332,12 @@ class Reporter:
         for line in self._lines:
             terminalreporter.write_line(legible(line))
         if self._lists_failures:
-            for report in self._reports:
-                for line in failed_lines(report, self._nodeids[report["backend"]["name"]], width):
+            for name, report in self._reports.items():
+                for line in failed_lines(report, self._nodeids[name], width):
                     terminalreporter.write_line(line, red=True)
 
 
-def _write_step_summary(reports: list[dict[str, Any]], problems: list[str]) -> None:
+def _write_step_summary(reports: Iterable[dict[str, Any]], problems: list[str]) -> None:
     """Append the Markdown of each report where GitHub Actions shows it, if the run is one of theirs."""
     path = os.environ.get("GITHUB_STEP_SUMMARY")
     if not path:

@@ -19,6 +19,7 @@ from conformance.discovery.describing import Description
 from conformance.discovery.selecting import SelectionError, select
 from conformance.expectations import Expectations, ExpectationsFile
 from conformance.pytest_plugin import _fixtures
+from conformance.pytest_plugin._all_alike import AdditionFirst
 from conformance.pytest_plugin._expectations import expectations_of, file_to_update
 from conformance.pytest_plugin._operators import chosen_operators
 from conformance.pytest_plugin._options import RunOptions, parse
@@ -208,6 +209,7 @@ def _register_runner(
     writer = ReproducerWriter(run, options.reproducers)
     runner = Runner(run, expectations, writer, operators=operators, reruns=options.reruns)
     config.pluginmanager.register(runner, "conformance-runner")
+    config.pluginmanager.register(AdditionFirst(run.descriptions.values()), "conformance-addition-first")
     if options.select:
         planned = hasattr(config, "workerinput") or not _names_paths(config)
         config.pluginmanager.register(Selector(selection, planned=planned), "conformance-selector")

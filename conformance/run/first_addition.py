@@ -8,6 +8,7 @@ from typing import Any
 
 from conformance.api.clause import SpeaksOf
 from conformance.contract import Clause, Level, shipped_clauses, suite_function
+from conformance.contract.evidence import shipped_evidence
 from conformance.devices import ZygotePool
 from conformance.discovery.describing import Candidate, Description
 from conformance.run.cell_context import CellContext
@@ -17,13 +18,14 @@ from conformance.run.running import run_cell
 
 
 def first_addition(description: Description) -> Cell | None:
-    """The first case of the corpus, one addition, in the first clause that is tried on every case; None for a
-    toolchain without such a clause, or where that cell is decided."""
-    for clause in shipped_clauses():
-        if clause.toolchain == description.toolchain and _is_plain(clause):
-            cells = cells_of(clause, description)
-            return cells[0] if cells and cells[0].decided is None else None
-    return None
+    """The first case of the corpus, one addition, in the clause about every case that sees most: the one that the
+    self-test has proven most often. None for a toolchain without one, or where that cell is decided."""
+    evidence = shipped_evidence()
+    plain = [each for each in shipped_clauses() if each.toolchain == description.toolchain and _is_plain(each)]
+    if not plain:
+        return None
+    cells = cells_of(max(plain, key=lambda clause: len(evidence.of(clause.id))), description)
+    return cells[0] if cells and cells[0].decided is None else None
 
 
 def tried(candidates: Iterable[Candidate], pool: ZygotePool) -> Iterator[Candidate]:

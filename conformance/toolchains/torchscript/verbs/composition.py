@@ -10,6 +10,7 @@ from torch import Tensor
 
 from conformance.api.case import case_named
 from conformance.devices import Subject
+from conformance.toolchains.torchscript.verbs.authored import lowered as lowered_by
 from conformance.toolchains.torchscript.verbs.session import Session, verb
 
 
@@ -68,7 +69,7 @@ def lower_selectively(
         def to_backend(module: Any) -> Any:
             case = next(case for case in lowered_by_type.values() if case.module_class.__name__ == module.original_name)
             assert backend is not None
-            return backend.lower(module, backend.compile_spec(case))
+            return lowered_by(backend, module, case)
 
         subject = torch.jit.script(parent) if scripted else parent
         lowered = torch._C._jit_to_backend_selective(subject, to_backend, names)  # type: ignore[attr-defined]

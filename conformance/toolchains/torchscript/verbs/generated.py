@@ -13,6 +13,7 @@ import torch
 from conformance.generate import AS_CASE
 from conformance.generate.verbs import add_verbs
 from conformance.toolchains.torchscript.plugin import TorchScript
+from conformance.toolchains.torchscript.verbs.authored import lowered as lowered_by
 from conformance.toolchains.torchscript.verbs.lowering import clone_with_own_type
 from conformance.toolchains.torchscript.verbs.session import Session, verb
 
@@ -39,7 +40,7 @@ class _Maker:
         if self._backend is None:
             cloned: Callable[..., Any] = clone_with_own_type(scripted)
             return cloned
-        lowered: Callable[..., Any] = self._backend.lower(scripted, self._backend.compile_spec(GENERATED))
+        lowered: Callable[..., Any] = lowered_by(self._backend, scripted, GENERATED)
         return lowered
 
     def save_and_load(self, lowered: Callable[..., Any]) -> Callable[..., Any]:

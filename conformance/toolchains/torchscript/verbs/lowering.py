@@ -9,6 +9,7 @@ import torch
 from conformance.api.case import case_named
 from conformance.compare.values import decode, encode
 from conformance.devices import Subject
+from conformance.toolchains.torchscript.verbs.authored import lowered
 from conformance.toolchains.torchscript.verbs.session import Scripted, Session, verb
 
 
@@ -47,8 +48,9 @@ def lower(session: Session, module: int, spec: bytes | None = None) -> int:
         with Subject():
             return session.keep(clone_with_own_type(scripted.module))
     with Subject():
-        method_compile_spec = session.backend.compile_spec(scripted.case) if spec is None else decode(spec)
-        return session.keep(session.backend.lower(scripted.module, method_compile_spec))
+        if spec is None:
+            return session.keep(lowered(session.backend, scripted.module, scripted.case))
+        return session.keep(session.backend.lower(scripted.module, decode(spec)))
 
 
 def clone_with_own_type(module: Any) -> Any:

@@ -13,6 +13,7 @@ from conformance.compare.comparison import assert_close
 from conformance.compare.values import decode, encode
 from conformance.devices import Subject
 from conformance.operators import samples
+from conformance.toolchains.torchscript.verbs.authored import lowered
 from conformance.toolchains.torchscript.verbs.inspection import nodes_of
 from conformance.toolchains.torchscript.verbs.session import Session, verb
 
@@ -67,7 +68,7 @@ def lower_program(session: Session, program: bytes, inputs: bytes, mode: str = "
     assert session.backend is not None
     with Subject():
         module = torch.jit.load(io.BytesIO(program))
-        return session.keep(session.backend.lower(module, session.backend.compile_spec(_Program())))
+        return session.keep(lowered(session.backend, module, _Program()))
 
 
 @verb
