@@ -89,3 +89,25 @@ def test_a_hostile_report_is_text(tmp_path: Path, text: str) -> None:
     assert page.count("<script>") == 1
     tags = re.findall(r"<[a-z][^>]*>", page)
     assert not [each for each in tags if re.search(r"\s(?:on\w+|src|style)=", re.sub(r'"[^"]*"', '""', each))]
+
+
+def test_reports_stand_under_their_own_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = broken()
+    other["backend"]["name"] = "theirs"
+    paths = [put(tmp_path, "one", full_report()), put(tmp_path, "two", other)]
+    assert main(["compare", *paths, "--format", "html"]) == 1
+    page = capsys.readouterr().out
+    assert '<th scope="col">A: mine</th><th scope="col">B: theirs</th>' in page
+    assert "A: mine → B: theirs" in text_of(page)
+
+
+def test_reports_of_one_backend_are_told_apart_by_what_differs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    newer = broken()
+    newer["environment"]["torch"] = "2.15"
+    paths = [put(tmp_path, "one", full_report()), put(tmp_path, "two", newer)]
+    assert main(["compare", *paths, "--format", "html"]) == 1
+    assert '<th scope="col">A: mine, torch 2.13</th><th scope="col">B: mine, torch 2.15</th>' in capsys.readouterr().out
+    assert main(["compare", paths[0], put(tmp_path, "three", full_report()), "--format", "html"]) == 0
+    assert "A: one → B: three" in text_of(capsys.readouterr().out)

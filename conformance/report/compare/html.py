@@ -67,6 +67,7 @@ def comparison_html(reports: Sequence[Named], *, every: bool = False) -> tuple[s
         "compare.html.j2",
         reports=reports,
         file_name=_file_name,
+        name=names(reports),
         reservations=[(each.letter, text) for each in reports for text in shortfalls(each.report)],
         pairs=pairs,
         kinds=[change.value for change in found],
@@ -74,6 +75,19 @@ def comparison_html(reports: Sequence[Named], *, every: bool = False) -> tuple[s
         behaviour=_tables(behaviours([each.rows for each in reports], every=every)),
     )
     return page, any(pair.regressions for pair in pairs)
+
+
+def names(reports: Sequence[Named]) -> dict[str, str]:
+    """Letter → what a report is called: by what tells all of them apart, its letter in front of it."""
+    said = [
+        [each.report.backend.name for each in reports],
+        [f"{each.report.backend.name} {each.report.backend.version}".strip() for each in reports],
+        [f"{each.report.backend.name}, torch {each.report.environment.get('torch', 'unknown')}" for each in reports],
+        [Path(each.file).parent.name or Path(each.file).name for each in reports],
+        [f"{each.report.backend.name}, {each.report.run.started}" for each in reports],
+    ]
+    chosen = next((each for each in said if len(set(each)) == len(reports) and all(each)), said[0])
+    return {each.letter: f"{each.letter}: {name}" for each, name in zip(reports, chosen, strict=True)}
 
 
 def _pair(first: Named, other: Named) -> Pair:
