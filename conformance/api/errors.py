@@ -29,6 +29,10 @@ class DeviceBroken(HarnessError):
     """The harness's own code failed in a device, by itself or by what a backend has made of the process."""
 
 
+class MachineTooSlow(HarnessError):
+    """What takes seconds elsewhere did not come back in minutes: nothing is said about anything but the machine."""
+
+
 class ZygoteLost(HarnessError):
     """The process from which devices are forked has ended or was stopped; another can take its place."""
 

@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from conformance._util.processes import is_stopped, kill_tree
-from conformance.api.errors import HarnessError, ZygoteLost
+from conformance.api.errors import MachineTooSlow, ZygoteLost
 from conformance.devices._zygote import PINNED_ENVIRONMENT
 from conformance.devices.protocol import ZygoteKind
 
+#: So long a zygote has to answer; and so many times as long while it starts, and the processor works for it.
 _START_SECONDS = 120.0
+_PATIENCE = 10
 #: So often it is looked whether it was stopped, while it is waited for.
 _LOOK_SECONDS = 1.0
 #: How long a zygote gets to end what its devices have left.
@@ -139,7 +141,14 @@ class Zygote:
             self._ended[notice["exited"]] = (notice["status"], notice["left"])
 
     def _await(self, condition: Any, wait: float = _START_SECONDS) -> None:
-        deadline = time.monotonic() + wait
+        """Take notices until the condition holds.
+
+        A zygote that is still starting is waited for as long as it gets on, however slow the machine is: the limit
+        grows by what the processor does for it, to ten times at most. Raises MachineTooSlow behind that.
+        """
+        began = time.monotonic()
+        deadline, last = began + wait, began + _PATIENCE * wait
+        worked = 0.0
         while not condition():
             left = deadline - time.monotonic()
             readable, _, _ = select.select([self.control], [], [], max(0.0, min(left, _LOOK_SECONDS)))
@@ -147,8 +156,25 @@ class Zygote:
                 self.read_notices()
                 continue
             self.expect_running()
-            if left <= 0:
-                raise HarnessError(f"the process from which devices are forked did not answer within {wait:g} s")
+            if left > 0:
+                continue
+            now, works = time.monotonic(), self._processor_seconds()
+            if not self._ready and works > worked and now < last:
+                deadline, worked = min(now + wait, last), works
+                continue
+            raise MachineTooSlow(
+                f"the process from which devices are forked did not answer within {now - began:.0f} s, in which it had "
+                f"{works:.0f} s of a processor. It imports torch and the corpus, which takes some seconds: is the "
+                "machine overloaded? Run fewer workers, or nothing else beside"
+            )
+
+    def _processor_seconds(self) -> float:
+        """What its process has had of the processor; 0 where the system does not tell."""
+        try:
+            fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return 0.0
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def _send(self, message: dict[str, Any], descriptors: list[int] | None = None) -> None:
         line = json.dumps(message).encode() + b"\n"

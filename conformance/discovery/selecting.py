@@ -129,7 +129,10 @@ def _meant_by(wanted: str, libraries: Sequence[Source], pool: ZygotePool) -> Can
             sources = saboteur_sources(name, pool)
     by_toolchain: dict[str, Source] = {}
     for source in sources:  # classes come first, and win over what is registered without one
-        by_toolchain.setdefault(_toolchain_of(source, pool) if len(sources) > 1 or toolchain else "", source)
+        own = _toolchain_of(source, pool) if len(sources) > 1 or toolchain else ""
+        first = by_toolchain.setdefault(own, source)
+        if first.value and source.value and first != source:
+            raise SelectionError(_twice_text(name, own, (first, source)))
     fitting = {each: source for each, source in by_toolchain.items() if toolchain in ("", each)}
     if not fitting:
         raise SelectionError(_unknown_text(wanted, sorted(by_toolchain), pool))
@@ -138,6 +141,14 @@ def _meant_by(wanted: str, libraries: Sequence[Source], pool: ZygotePool) -> Can
         raise SelectionError(f"there are backends named {name!r} in several toolchains; say {forms}")
     candidate = examine(next(iter(fitting.values())), pool, prepare=True)
     return candidate if len(by_toolchain) == 1 else _renamed(candidate, f"{toolchain}-{name}")
+
+
+def _twice_text(name: str, toolchain: str, found: Sequence[Source]) -> str:
+    where = " and ".join(f"{each.value} of {each.distribution} {each.version}".strip() for each in found)
+    return (
+        f"two plugins bring a backend named {name!r} of the toolchain {toolchain}: {where}. Uninstall one of them, or "
+        "give one another name in its entry points"
+    )
 
 
 def _toolchain_of(source: Source, pool: ZygotePool) -> str:

@@ -6,9 +6,12 @@ the standard library only; what costs time is imported when an option asks for i
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Generator
 
 import pytest
+
+from conformance.pytest_plugin._ini import add_option, from_file
 
 #: Beside pytest's own exit codes: the run lost cells, or the harness itself failed.
 EXIT_INCOMPLETE = 10
@@ -19,21 +22,23 @@ _LEVELS = ("core", "mobile", "complete")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Register the namespaced options; the short ``--backend`` comes later, if nobody else has it."""
+    """Register the namespaced options, each with a setting of its name; the short ``--backend`` comes later, if nobody
+    else has it."""
     group = parser.getgroup("conformance", "conformance of PyTorch backends")
-    group.addoption(
+    add = functools.partial(add_option, parser, group)
+    add(
         "--conformance-backend",
         action="append",
         default=[],
         metavar="NAME",
         help="try the contract on this backend (repeatable); also --backend, where nothing else has that option",
     )
-    group.addoption(
+    add(
         "--conformance-library",
         metavar="PATH",
         help="a shared library that registers TorchScript backends; they are tried without a plugin",
     )
-    group.addoption(
+    add(
         "--conformance-select",
         action="append",
         default=[],
@@ -46,63 +51,63 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="show which backends there are, and exit; with -v, whether each can add two tensors here",
     )
-    group.addoption(
+    add(
         "--conformance-compile-options",
         action="append",
         default=[],
         metavar="JSON",
         help="a JSON object for torch.compile(options=...); each (repeatable) is an entry of its own in the reports",
     )
-    group.addoption(
+    add(
         "--conformance-report",
         metavar="DIR",
         default="conformance-report",
         help="the folder for reports: report.json, report.html and more in DIR/BACKEND (default: %(default)s)",
     )
-    group.addoption(
+    add(
         "--conformance-level",
         choices=_LEVELS,
         help="what the backend must reach for exit code 0 (default: the highest level that has clauses)",
     )
-    group.addoption(
+    add(
         "--conformance-seed",
         metavar="N",
         default="0",
         help="the seed of models' weights and inputs, and of what is generated, a whole number or 'random' "
         "(default: %(default)s)",
     )
-    group.addoption(
+    add(
         "--conformance-timeout",
         metavar="S",
         type=float,
         default=60.0,
         help="seconds that a backend has for one step, such as lower, save, load or run (default: %(default)s)",
     )
-    group.addoption(
+    add(
         "--conformance-memory",
         metavar="GIB",
         type=float,
         default=8.0,
         help="memory that each process with the backend may take beyond torch's own (default: %(default)s)",
     )
-    group.addoption(
+    add(
         "--conformance-target",
         metavar="SPEC",
         default="local",
         help="where artifacts are loaded and run: 'local', a process with Python; 'native', a program without it; or a "
         "Python elsewhere, as execnet names it: ssh=USER@HOST//python=PATH (default: %(default)s)",
     )
-    group.addoption(
+    add(
         "--conformance-expectations",
         metavar="FILE",
         help="known failures as a TOML file: they still run, and must go on failing as recorded",
     )
-    group.addoption(
+    add(
         "--conformance-goldens",
         metavar="DIR",
         help="golden sets of former releases (see `conformance goldens`), which must load and compute the same today",
     )
-    group.addoption(
+    add(
         "--conformance-reproducers",
         metavar="N",
         type=int,
@@ -110,26 +115,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="write a script that shows a failure without the harness, for the first N failing cells of each clause, "
         "verdict and phase; 0: none (default: %(default)s)",
     )
-    group.addoption(
+    add(
         "--conformance-operators",
         metavar="all|NAME,...",
         help="also try PyTorch's operators on samples of its own tests, and report which dtypes of each are taken",
     )
-    group.addoption(
+    add(
         "--conformance-operator-samples",
         metavar="N",
         type=int,
         default=3,
         help="how many samples of an operator are tried in each dtype (default: %(default)s)",
     )
-    group.addoption(
+    add(
         "--conformance-generated",
         metavar="N|TIME|0",
         default="30s",
         help="how much is generated: N programs in each generated cell (a tenth as many scenarios); or a time such as "
         "30s, 5m or 2h, for the generated cells of a backend together; 0: nothing (default: %(default)s)",
     )
-    group.addoption(
+    add(
         "--conformance-update-expectations",
         action="store_true",
         help="after the run, write into the file of expectations what it came to; review the difference",
@@ -145,12 +150,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         f"what is wrong about an expectation and fails the run (default: {_STRICT})",
         default=_STRICT,
     )
-    group.addoption(
+    add(
         "--conformance-go-on",
         action="store_true",
         help="go on where one addition and every other cell so far fail alike, which else stops a whole run",
     )
-    group.addoption(
+    add(
         "--conformance-reruns",
         metavar="N",
         type=int,
@@ -164,7 +169,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None, object, object]:
-    """Add ``--backend`` once the initial conftests have loaded, unless one of them owns it."""
+    """Put what the project's settings say before the command line, which wins; and add ``--backend`` once the initial
+    conftests have loaded, unless one of them owns it."""
+    args[:0] = from_file(early_config, args)
     result = yield
     if not _is_taken(parser, "--backend"):
         parser.getgroup("conformance").addoption(

@@ -265,6 +265,12 @@ class Reporter:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the reports and settle the exit code. Where no cell was started, pytest's own says what went wrong."""
         self._has_ended = True
+        if not self._selected and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            names = ", ".join(self._descriptions)
+            self._warnings.append(
+                f"no clause of the contract was among these tests: nothing is certified of {names}. Without a path, "
+                "pytest tries the contract"
+            )
         if not self._opened or session.exitstatus == pytest.ExitCode.USAGE_ERROR:
             return
         self._run = dataclasses.replace(self._run, seconds=time.monotonic() - self._began)

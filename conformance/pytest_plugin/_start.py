@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from conformance._util.quiet import NUMPY_IS_MISSING, ignore_missing_numpy
-from conformance.api.errors import HarnessError
+from conformance.api.errors import HarnessError, MachineTooSlow
 from conformance.contract import Level, installed_clauses, levels_of, suite_folders
 from conformance.devices import ZygotePool
 from conformance.discovery.describing import Description
 from conformance.discovery.selecting import SelectionError, select
 from conformance.expectations import Expectations, ExpectationsFile
-from conformance.pytest_plugin import _fixtures
+from conformance.pytest_plugin import EXIT_HARNESS_ERROR, _fixtures
 from conformance.pytest_plugin._all_alike import AdditionFirst
 from conformance.pytest_plugin._expectations import expectations_of, file_to_update
 from conformance.pytest_plugin._operators import chosen_operators
@@ -47,6 +47,8 @@ def start(config: pytest.Config) -> None:
             _start_run(config, options)
         else:
             _start_worker(config, options, worker_input["conformance"])
+    except MachineTooSlow as error:  # nobody asked for anything wrongly
+        pytest.exit(f"the harness itself failed before anything ran: {error}", EXIT_HARNESS_ERROR)
     except (HarnessError, SelectionError, TargetError, ReportError, pytest.UsageError) as error:
         raise pytest.UsageError(legible(str(error))) from error  # what a backend said may stand in it
 

@@ -48,6 +48,16 @@ Given to `pytest` once the harness is installed. `--backend=NAME` is `--conforma
 plugin and no conftest of the project has an option of that name. Paths, `-k`, `-m`, `-n`, `-x` and `--lf` work as in
 any run.
 
+Each option can stand in `pyproject.toml` as well, under its name without the dashes, and the command line wins. What is
+repeatable is a list there, and what takes no value is `true`:
+
+```toml
+[tool.pytest.ini_options]
+conformance_backend = ["mybackend"]
+conformance_timeout = "120"
+conformance_go_on = true
+```
+
 {listed}
 
 ## conformance

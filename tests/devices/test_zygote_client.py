@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import socket
+import time
 from typing import Any
 
 import pytest
 
+from conformance.api.errors import MachineTooSlow
 from conformance.devices import ZygoteKind
-from conformance.devices._zygote_client import Zygote
+from conformance.devices._zygote_client import _PATIENCE, Zygote
 
 KILLED, WELL = (-9, 0), (0, 0)
 
@@ -20,6 +22,10 @@ class Silent:
 
     def __init__(self, arguments: list[str], pass_fds: list[int], **keywords: Any) -> None:
         self.control = socket.socket(fileno=os.dup(pass_fds[0]))
+        self.pid = os.getpid()
+
+    def poll(self) -> None:
+        """It runs."""
 
 
 @pytest.fixture
@@ -28,6 +34,17 @@ def zygote(monkeypatch: pytest.MonkeyPatch) -> Zygote:
     zygote = Zygote(ZygoteKind("none"))
     tells(zygote, {"ready": True})
     return zygote
+
+
+@pytest.mark.parametrize("works", [True, False], ids=["gets-on", "hangs"])
+def test_a_zygote_that_starts_is_waited_for_while_it_gets_on(monkeypatch: pytest.MonkeyPatch, works: bool) -> None:
+    monkeypatch.setattr("subprocess.Popen", Silent)
+    zygote = Zygote(ZygoteKind("none"))
+    monkeypatch.setattr(Zygote, "_processor_seconds", lambda self: time.monotonic() if works else 0.0)
+    began = time.monotonic()
+    with pytest.raises(MachineTooSlow, match=r"did not answer within \d s, .* is the machine overloaded\?"):
+        zygote.pid_of(1, wait=0.1)
+    assert (time.monotonic() - began >= 0.1 * _PATIENCE) == works
 
 
 def tells(zygote: Any, *notices: dict[str, Any]) -> None:
