@@ -46,7 +46,9 @@ def saboteur_sources(name: str, pool: ZygotePool) -> list[Source]:
 
 def unknown_text(wanted: str) -> str:
     """What to say of a name that nothing provides; empty while it would take a process to know that nothing does."""
-    name = wanted.rpartition(":")[2]
+    prefix, _, name = wanted.rpartition(":")
+    if module_sources(prefix, name):
+        return ""
     own = [_recalled_own(each) for each in toolchains()]
     saboteurs = _recalled_saboteurs()
     if saboteurs is None or None in own or name in saboteurs:
@@ -64,8 +66,23 @@ def text_of_unknown(wanted: str, names: set[str]) -> str:
     return (
         f"there is no backend named {wanted!r}.{hint} Known here: {', '.join(shown)}. A backend is found by an entry "
         f"point of the group {' or '.join(map(repr, groups))}, in PyTorch's own registry, or by "
-        "--conformance-library=PATH; --list-backends shows details."
+        "--conformance-library=PATH; one that its package registers when it is imported by --backend=MODULE:NAME. "
+        "--list-backends shows details."
     )
+
+
+def module_sources(module: str, name: str) -> list[Source]:
+    """The backend that a module may register under a name when it is imported, which it is not here: one for each
+    toolchain that has such. None where there is no such module, or the word names a toolchain."""
+    taking = [each for each in toolchains() if each.registers_on_import]
+    package = module.partition(".")[0]
+    if not package.isidentifier() or module in {each.name for each in toolchains()} or util.find_spec(package) is None:
+        return []
+    distribution = next(iter(metadata.packages_distributions().get(package, ())), "")
+    version = metadata.version(distribution) if distribution else ""
+    return [
+        Source(name, distribution=distribution, version=version, toolchain=each.name, imports=module) for each in taking
+    ]
 
 
 def _sources_without_asking() -> Iterator[Source]:

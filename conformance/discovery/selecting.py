@@ -14,7 +14,7 @@ from typing import Any
 from conformance.api.errors import DeviceEnded, SubjectError
 from conformance.devices import ZygotePool
 from conformance.discovery.describing import Candidate, SelectionError, discovery, examine, remembered_toolchain
-from conformance.discovery.names import saboteur_sources, text_of_unknown, torchs_own
+from conformance.discovery.names import module_sources, saboteur_sources, text_of_unknown, torchs_own
 from conformance.toolchains import Source, installed_sources, toolchains
 
 #: Characters of a set of options that may stand in the name of a report as they are, and how many of them.
@@ -100,9 +100,9 @@ def select(
 ) -> list[Candidate]:
     """The backends of those names (all that the library registers when there are none), examined and prepared.
 
-    ``TOOLCHAIN:NAME`` tells two of one name apart. ``compile_options`` replace those of each backend, which is chosen
-    once for each set of them. Raises SelectionError for a name that nothing provides or that means several backends,
-    and for options that nothing takes.
+    ``TOOLCHAIN:NAME`` tells two of one name apart; ``MODULE:NAME`` means one that the module registers.
+    ``compile_options`` replace those of each backend, which is chosen once for each set of them. Raises SelectionError
+    for a name that nothing provides or that means several backends, and for options that nothing takes.
     """
     libraries = library_sources(library, pool) if library is not None else []
     if not names:
@@ -117,6 +117,8 @@ def select(
 def _meant_by(wanted: str, libraries: Sequence[Source], pool: ZygotePool) -> Candidate:
     """The one backend that a name means, prepared."""
     toolchain, _, name = wanted.rpartition(":")
+    if registering := module_sources(toolchain, name):
+        return examine(registering[0], pool, prepare=True)
     sources = [source for source in libraries if source.name == name]
     if not sources:
         known = (*installed_sources(), *(each for stack in toolchains() for each in stack.sources()))

@@ -31,7 +31,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="try the contract on this backend (repeatable); also --backend, where nothing else has that option",
+        help="try the contract on this backend (repeatable): NAME, or TOOLCHAIN:NAME where two have it, or "
+        "MODULE:NAME of one that a module registers when it is imported; also --backend, where nothing else has that "
+        "option",
     )
     add(
         "--conformance-library",

@@ -124,7 +124,9 @@ def load_backend(subject: dict[str, Any]) -> Backend:
     elif subject["value"]:
         backend = _instantiate(subject["value"])
     else:
-        backend = toolchain_named(subject["toolchain"]).named(name)
+        toolchain = toolchain_named(subject["toolchain"])
+        module = subject.get("imports")
+        backend = toolchain.registered_by(module, name) if module else toolchain.named(name)
     if not backend.name:
         backend.name = name
     if subject["options"] is not None:

@@ -127,6 +127,8 @@ class Toolchain:
     conforming: ClassVar[tuple[str, ...]] = ()
     #: The entry points by which PyTorch itself finds its backends, where there are such.
     entry_point_group: ClassVar[str] = ""
+    #: Whether importing a vendor's module can be all that registers a backend: ``--backend=MODULE:NAME``.
+    registers_on_import: ClassVar[bool] = False
     #: Whether its backends take ``--conformance-compile-options``.
     takes_options: ClassVar[bool] = False
     #: What a library must have to be found by ``--conformance-library``, the end of a sentence; empty: none is.
@@ -187,6 +189,13 @@ class Toolchain:
     def named(self, name: str) -> Backend:
         """In a child: the backend of a source without a class. Raises LookupError where none can be made of a name."""
         raise LookupError(f"backends of the toolchain {self.name} have a class, and {name!r} has none")
+
+    def registered_by(self, module: str, name: str) -> Backend:
+        """In a child: the backend that a module registers under the name when it is imported, which ``load()`` does.
+
+        Raises LookupError where :attr:`registers_on_import` is false.
+        """
+        raise LookupError(f"backends of the toolchain {self.name} are not registered by importing a module: {module}")
 
     def from_library(self, path: str) -> Backend:
         """In a child: a backend that loads a library. Raises LookupError where libraries say nothing."""

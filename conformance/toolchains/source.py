@@ -13,7 +13,7 @@ ENTRY_POINT_GROUP = "conformance_backends"
 @dataclasses.dataclass(frozen=True, slots=True)
 class Source:
     """Where a backend comes from: an entry point's ``value`` (``module:attribute``) that gives an author's class, a
-    ``library``, or, with neither, what its toolchain knows by name.
+    ``library``, or, with neither, what its toolchain knows by name; once a module was imported, if it has ``imports``.
 
     ``name`` is what the backend is called in a run, ``registered`` what it is known by where it was found (the same
     when empty). ``toolchain`` is empty while only importing the class could tell. ``options`` replace its.
@@ -27,11 +27,13 @@ class Source:
     toolchain: str = ""
     registered: str = ""
     options: dict[str, Any] | None = dataclasses.field(default=None, hash=False)
+    imports: str = ""
 
     @property
     def found_as(self) -> str:
         """The name by which ``--backend`` finds it, whatever a run calls it."""
-        return self.registered or self.name
+        name = self.registered or self.name
+        return f"{self.imports}:{name}" if self.imports else name
 
 
 class PluginError(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import importlib
 import json
 import re
 from collections.abc import Mapping
@@ -27,6 +28,18 @@ from conformance.toolchains import (
 _HERE = "conformance.toolchains.dynamo"
 #: Where backends of ``torch.compile`` register themselves with PyTorch.
 ENTRY_POINT_GROUP = "torch_dynamo_backends"
+
+
+class _RegisteredOnImport(DynamoBackend):
+    """A backend without an entry point: its vendor's module registers it when it is imported."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def load(self) -> None:
+        """Import the module, as a user would have to."""
+        importlib.import_module(self._module)
+        super().load()
 
 
 class Dynamo(Toolchain):
@@ -57,6 +70,7 @@ class Dynamo(Toolchain):
     conforming = ("dynamo_control", "aot_eager")
     entry_point_group = ENTRY_POINT_GROUP
     takes_options = True
+    registers_on_import = True
     suites = shipped_folder("suites") / "dynamo"
     seconds_of_an_operator = 60.0
     kit = f"{_HERE}.reproduce.kit:KIT"
@@ -86,6 +100,12 @@ class Dynamo(Toolchain):
         if "debug" in getattr(_COMPILER_FNS.get(name), "_tags", ()):
             reason = "PyTorch registers it for debugging: it runs the graph with PyTorch's own operators"
             backend.features = backend.features.without(delegation, reason)
+        return backend
+
+    def registered_by(self, module: str, name: str) -> Backend:
+        """One that PyTorch knows once the module was imported, and of which nothing else is known."""
+        backend = _RegisteredOnImport(module)
+        backend.name = name
         return backend
 
     def names_taken(self) -> Mapping[str, str]:

@@ -1,0 +1,40 @@
+"""Backends that are registered by importing a module, which no entry point names."""
+
+from __future__ import annotations
+
+import pytest
+from support.project import Project
+
+from conformance.discovery.names import module_sources, text_of_unknown
+
+VENDOR = """
+import torch._dynamo
+
+@torch._dynamo.register_backend
+def quick(graph, inputs, **options):
+    return graph.forward
+"""
+
+
+def test_a_word_that_is_no_module_means_none() -> None:
+    for word in ("", "dynamo", "torchscript", "no_such_module", "a b"):
+        assert module_sources(word, "quick") == []
+    (source,) = module_sources("torch.fx", "quick")
+    assert (source.imports, source.distribution, source.found_as) == ("torch.fx", "torch", "torch.fx:quick")
+    assert "--backend=MODULE:NAME" in text_of_unknown("quick", set())
+
+
+@pytest.mark.parametrize("name", ["quick", "slow"])
+def test_a_module_that_registers_its_backend(project: Project, name: str) -> None:
+    (project.site / "vendor_of_quick.py").write_text(VENDOR)
+    run = project.run(
+        f"--backend=vendor_of_quick:{name}", "--conformance-select=compile.outputs[chain-compile-yes/yes]"
+    )
+    if name == "slow":
+        assert run.exit_code == 4
+        assert "torch.compile knows no backend 'slow'" in run.output or "InvalidBackend" in run.output
+        return
+    assert run.exit_code == 0, run.output
+    report = run.report("quick")
+    assert report["backend"]["entry_point"] == "vendor_of_quick:quick"
+    assert [row["verdict"] for row in report["cells"]] == ["PASS"]
