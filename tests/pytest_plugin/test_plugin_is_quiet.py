@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 from support.project import Project
 
 
@@ -51,3 +54,13 @@ def test_suites_without_a_backend_say_what_is_missing(project: Project) -> None:
     run = project.run(str(suites_path()))
     assert run.exit_code == 4
     assert "pytest --backend=NAME" in run.output
+
+
+def test_a_run_imports_what_draws_programs_with_its_first_generated_cell() -> None:
+    code = (
+        "import sys, conformance.pytest_plugin._start\n"
+        "from conformance.contract import installed_clauses\n"
+        "assert any(clause.suite.endswith('generated') for clause in installed_clauses())\n"
+        "assert 'hypothesis' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
