@@ -153,6 +153,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=_STRICT,
     )
     add(
+        "--conformance-shard",
+        metavar="K/N",
+        help="try the K-th of N parts of what is selected; `conformance merge` joins the reports of all",
+    )
+    add(
         "--conformance-go-on",
         action="store_true",
         help="go on where one addition and every other cell so far fail alike, which else stops a whole run",

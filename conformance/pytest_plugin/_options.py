@@ -18,6 +18,8 @@ from conformance.api.errors import GoldensError
 from conformance.devices import Limits
 from conformance.extensions import resolve
 from conformance.generate.budget import Budget
+from conformance.pytest_plugin._shard import OPTION as SHARD_OPTION
+from conformance.pytest_plugin._shard import Shard
 from conformance.targets import TargetError, published_spec
 from conformance.toolchains import toolchains
 
@@ -36,6 +38,8 @@ class RunOptions:
     library: Path | None
     #: The ids of what is tried; empty: all.
     select: tuple[str, ...]
+    #: Which part of that; None: all of it.
+    shard: Shard | None
     compile_options: tuple[dict[str, Any], ...]
     limits: Limits
     seed: int
@@ -60,6 +64,7 @@ def parse(config: pytest.Config) -> RunOptions:
         backends=tuple(option.conformance_backend),
         library=Path(option.conformance_library) if option.conformance_library else None,
         select=_ids(option.conformance_select),
+        shard=_shard(option.conformance_shard),
         compile_options=tuple(map(_json_object, option.conformance_compile_options)),
         limits=limits_of(config),
         seed=_seed(option.conformance_seed),
@@ -105,6 +110,13 @@ def _ids(given: Iterable[str]) -> tuple[str, ...]:
     """What --conformance-select was given, each id once."""
     found = (each.strip() for text in given for each in _COMMA.split(text))
     return tuple(dict.fromkeys(filter(None, found)))
+
+
+def _shard(text: str | None) -> Shard | None:
+    try:
+        return Shard.parse(text) if text is not None else None
+    except ValueError as error:
+        raise pytest.UsageError(f"{SHARD_OPTION} {error}") from None
 
 
 def _budget(text: str) -> Budget:

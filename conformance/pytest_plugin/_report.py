@@ -26,7 +26,6 @@ from conformance.pytest_plugin._selection import Selection, own_name
 from conformance.pytest_plugin._short_summary import failed_lines
 from conformance.pytest_plugin._telling import show
 from conformance.report import (
-    PART,
     ReportError,
     ReportFolder,
     ReproducerFolder,
@@ -70,6 +69,7 @@ class Reporter:
         operators: Sequence[str],
         expectations_file: ExpectationsFile | None,
         selection: Selection,
+        part: str,
     ) -> None:
         self._config = config
         self._run = run
@@ -82,6 +82,8 @@ class Reporter:
         self._operators = tuple(operators)
         self._expectations_file = expectations_file
         self._selection = selection
+        #: The folder of a run that is not whole.
+        self._part = part
         #: Backend → the item's own name, ``suite::function[...]`` → cell; and those names that were selected to run.
         self._planned: dict[str, dict[str, Cell]] = {name: {} for name in folders}
         self._selected: set[str] = set()
@@ -168,7 +170,7 @@ class Reporter:
                 first = first_addition(self._descriptions[name])
                 self._alike[name] = AllAlike(first.id if first else None)
             try:
-                folder.open("" if whole else PART)
+                folder.open("" if whole else self._part)
             except ReportError as error:
                 raise pytest.UsageError(str(error)) from error
             self._reproducers[name] = ReproducerFolder(folder.path, self._most_reproducers)

@@ -26,8 +26,9 @@ from conformance.pytest_plugin._options import RunOptions, parse
 from conformance.pytest_plugin._report import Reporter
 from conformance.pytest_plugin._run import Runner
 from conformance.pytest_plugin._selection import Selection, Selector, failed_cells, found_paths
+from conformance.pytest_plugin._shard import Sharder
 from conformance.pytest_plugin._telling import telling
-from conformance.report import ReportError, ReportFolder, RunFacts, legible
+from conformance.report import PART, ReportError, ReportFolder, RunFacts, legible
 from conformance.run.plan import cells_of
 from conformance.run.run_context import RunContext
 from conformance.standalone.reproducers import ReproducerWriter
@@ -211,6 +212,8 @@ def _register_runner(
     writer = ReproducerWriter(run, options.reproducers)
     runner = Runner(run, expectations, writer, operators=operators, reruns=options.reruns)
     config.pluginmanager.register(runner, "conformance-runner")
+    if options.shard is not None:
+        config.pluginmanager.register(Sharder(options.shard), "conformance-sharder")
     config.pluginmanager.register(AdditionFirst(run.descriptions.values()), "conformance-addition-first")
     if options.select:
         planned = hasattr(config, "workerinput") or not _names_paths(config)
@@ -238,7 +241,8 @@ def _register_reporter(
         level=options.level,
         target=target.described(),
     )
+    part = options.shard.folder if options.shard else PART
     reporter = Reporter(
-        config, run, descriptions, folders, expectations, options.reproducers, operators, file, selection
+        config, run, descriptions, folders, expectations, options.reproducers, operators, file, selection, part
     )
     config.pluginmanager.register(reporter, "conformance-reporter")
