@@ -27,7 +27,7 @@ _FORMAT = "torch-conformance-clauses/1"
 
 def add(commands: Commands) -> None:
     """``list``, ``clauses`` and ``explain``."""
-    listing = commands.add_parser("list", help="the backends that can be certified here (as pytest --list-backends)")
+    listing = commands.add_parser("list", help="the backends that are installed (as pytest --list-backends)")
     listing.set_defaults(run=_list)
     clauses = commands.add_parser("clauses", help="the clauses of the contract, and how many saboteurs prove each")
     clauses.add_argument("--suite", help="only those of one suite")
