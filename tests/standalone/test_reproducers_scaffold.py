@@ -35,7 +35,7 @@ BUGS = {
 }
 CHOSEN = {
     "torchscript": "test_lowering and test_outputs or test_save_load and test_again and add",
-    "dynamo": "test_dynamo_lowering and test_outputs and (network or reductions or softmax)",
+    "dynamo": "test_dynamo_lowering and test_outputs and (chain or reductions)",
 }
 
 
@@ -73,5 +73,5 @@ def test_every_script_shows_its_failure_as_it_was_written(toolchain: str, tmp_pa
         told = dict(zip(scripts, ended, strict=True))
     assert {cell: each.exit_code for cell, each in told.items()} == dict.fromkeys(scripts, 1), told
     said = " ".join(each.output for each in told.values())
-    assert "Mismatched elements" in said
+    assert "Mismatched elements" in said or "elements differ" in said
     assert "no room for" in said
