@@ -39,5 +39,6 @@ def test_the_picture_is_small() -> None:
 def test_links_lead_somewhere(text: str) -> None:
     folder = REPOSITORY if text is README else REPOSITORY / "docs"
     links = {each.partition("#")[0] for each in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in each}
+    links = {each for each in links if not each.startswith("generated/")}  # by the site, which complains itself
     assert links
     assert not [each for each in links if each and not (folder / each).exists()]
