@@ -80,8 +80,9 @@ def _run(seen: Seen, faults: Sequence[str], cells: int, workers: int, reruns: in
         command += [f"-n{workers}", "-q", "--no-header", "--tb=no", "-rN", f"--cells-of-a-phase={cells}"]
         command += [
             f"--faults={','.join(faults)}",
-            "--conformance-timeout=4",
+            "--conformance-timeout=8",
             f"--conformance-reruns={reruns}",
+            f"--basetemp={folder / 'pytest'}",
         ]
         command += ["--conformance-reproducers=0", "--conformance-memory=2", "--conformance-generated=0"]
         command += [f"--backend={each}" for each in (*CONFORMING, *names)]
@@ -95,11 +96,12 @@ def _run(seen: Seen, faults: Sequence[str], cells: int, workers: int, reruns: in
         }
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
         reports = sorted(folder.glob("conformance-report/*/report.json"))
-        if done.returncode != 1 or len(reports) != len(names) + len(CONFORMING):
-            said = (done.stdout + done.stderr)[-3000:]
-            seen.findings.append(f"-n {workers}: exit code {done.returncode}, {len(reports)} reports\n{said}")
         lines = (folder / "plans" / "fired").read_text().splitlines()
         fired = {cell: (fault, phase) for cell, fault, phase in (line.split("\t") for line in lines)}
+        without = {cell.partition(" ")[0] for cell in fired} - {path.parent.name for path in reports}
+        if done.returncode != 1 or without:
+            said = (done.stdout + done.stderr)[-3000:]
+            seen.findings.append(f"-n {workers}: exit code {done.returncode}, no report of {sorted(without)}\n{said}")
         for path in reports:
             _read(seen, workers, json.loads(path.read_text()), fired)
         seen.findings += [f"-n {workers}: left: {each}" for each in left_behind(mark, folder / "temporary", shared)]
