@@ -25,6 +25,7 @@ CLAUSES = {
     "compile.outputs": ("load", "lower", "run", "release"),
     "compile.exit": ("exit",),
 }
+_CELL = pytest.StashKey[Cell]()
 #: The fault and the phase.
 _PLAN = pytest.StashKey[tuple[str, str]]()
 
@@ -48,36 +49,45 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Give each fault in each phase so many cells of faulty backends; a few of every clause to those that conform.
+    """Give each fault in each phase so many cells of faulty backends, and as many to each that conforms.
 
     Each process of a run comes to the same.
     """
     names: list[str] = config.option.faults.split(",")
-    found = defaultdict[str, list[pytest.Item]](list)
-    kept = list[pytest.Item]()
-    for item in items:
-        cell = cell_of(item)
-        if cell is None or cell.clause.id not in CLAUSES or cell.decided is not None:
-            continue
-        if is_faulty(cell.backend):
-            found[cell.clause.id].append(item)
-        else:
-            item.stash[_PLAN] = ("", "")
-            kept.append(item)
-    for clause, those in found.items():
-        wanted = [(name, phase) for phase in CLAUSES[clause] for name in names if phase in FAULTS[name].phases]
-        for item, planned in zip(those, wanted * config.option.cells_of_a_phase, strict=False):
+    chosen = set[pytest.Item]()
+    for those in _by_clause(items, faulty=True).values():
+        clause = those[0].stash[_CELL].clause.id
+        for item, planned in zip(those, _wanted(clause, names) * config.option.cells_of_a_phase, strict=False):
             item.stash[_PLAN] = planned
-            kept.append(item)
-    chosen = set(kept)
+            chosen.add(item)
+    for those in _by_clause(items, faulty=False).values():
+        clause = those[0].stash[_CELL].clause.id
+        for item in those[: len(_wanted(clause, names))]:
+            item.stash[_PLAN] = ("", "")
+            chosen.add(item)
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = [item for item in items if item in chosen]
+
+
+def _wanted(clause: str, names: list[str]) -> list[tuple[str, str]]:
+    """Each fault in each phase in which it can happen in cells of the clause."""
+    return [(name, phase) for phase in CLAUSES[clause] for name in names if phase in FAULTS[name].phases]
+
+
+def _by_clause(items: list[pytest.Item], *, faulty: bool) -> dict[tuple[str, str], list[pytest.Item]]:
+    """The items that can be chosen, by their clause, and by their backend where it conforms."""
+    found = defaultdict[tuple[str, str], list[pytest.Item]](list)
+    for item in items:
+        cell = cell_of(item)
+        if cell and cell.clause.id in CLAUSES and cell.decided is None and is_faulty(cell.backend) is faulty:
+            item.stash[_CELL] = cell
+            found[cell.clause.id, "" if faulty else cell.backend].append(item)
+    return found
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
     """Say what is to happen in the cell, and nowhere else."""
-    cell = cell_of(item)
-    assert cell is not None
+    cell = item.stash[_CELL]
     plan(Path(os.environ[FOLDER]), f"{cell.backend} {cell.id}", *item.stash[_PLAN])
     return (yield)
