@@ -95,10 +95,10 @@ def _run(seen: Seen, faults: Sequence[str], cells: int, workers: int, reruns: in
             "TMPDIR": str(folder / "temporary"),
         }
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-        reports = sorted(folder.glob("conformance-report/*/report.json"))
+        reports = sorted(folder.glob("conformance-report/**/report.json"))
         lines = (folder / "plans" / "fired").read_text().splitlines()
         fired = {cell: (fault, phase) for cell, fault, phase in (line.split("\t") for line in lines)}
-        without = {cell.partition(" ")[0] for cell in fired} - {path.parent.name for path in reports}
+        without = {cell.partition(" ")[0] for cell in fired} - {path.relative_to(folder).parts[1] for path in reports}
         if done.returncode != 1 or without:
             said = (done.stdout + done.stderr)[-3000:]
             seen.findings.append(f"-n {workers}: exit code {done.returncode}, no report of {sorted(without)}\n{said}")

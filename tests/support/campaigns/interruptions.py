@@ -62,6 +62,9 @@ def campaign(number: int, seed: int) -> Seen:
         with tempfile.TemporaryDirectory(prefix="interrupted-") as name:
             _run(seen, random, Path(name))
         seen.runs += 1
+        print(
+            f"{seen.sent.total()} of {number} interruptions, {len(seen.findings)} findings", file=sys.stderr, flush=True
+        )
     return seen
 
 
@@ -73,11 +76,11 @@ def _run(seen: Seen, random: Random, folder: Path) -> None:
     environment = {each: value for each, value in os.environ.items() if not each.startswith("PYTEST_")}
     environment |= {"TMPDIR": str(folder / "temporary"), "INTERRUPTED": mark}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"-n{workers}", *_ARGUMENTS]
+    command += [f"--basetemp={folder / 'pytest'}"]
     shared = set(os.listdir("/dev/shm"))
     with (folder / "output").open("w+") as output:
         pytest = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=output)
-        cells = folder / "conformance-report" / "python_control" / "cells.jsonl"
-        _wait(lambda: cells.exists() or pytest.poll() is not None, _LONGEST_RUN)
+        _wait(lambda: any(folder.glob("conformance-report/**/cells.jsonl")) or pytest.poll() is not None, _LONGEST_RUN)
         last = ""
         for role in (*random.choices(ROLES[1 if workers else 2 :], k=_BEFORE), "pytest"):
             time.sleep(random.uniform(0, 2.5))
@@ -133,13 +136,13 @@ def _role(pid: int, pytest: int) -> str:
 
 def _broken(seen: Seen, folder: Path) -> Iterator[str]:
     """Files of the run that nobody can read."""
-    for path in folder.glob("conformance-report/*/report.json"):
+    for path in folder.glob("conformance-report/**/report.json"):
         seen.reports += 1
         try:
             read_report(path)
         except ReportError as error:
             yield str(error)
-    for path in folder.glob("conformance-report/*/cells.jsonl"):
+    for path in folder.glob("conformance-report/**/cells.jsonl"):
         for number, line in enumerate(path.read_text().splitlines(), start=1):
             try:
                 json.loads(line)
