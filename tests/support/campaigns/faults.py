@@ -151,7 +151,7 @@ def _read(seen: Seen, workers: int, report: dict[str, Any], fired: dict[str, tup
 def left_behind(mark: str, temporary: Path | None, shared: set[str]) -> Iterator[str]:
     """What the run has left behind."""
     try:
-        wait_until(lambda: not any(processes_of(mark)), seconds=5)
+        wait_until(lambda: not any(processes_of(mark)), seconds=30)
     except AssertionError:
         yield from (f"process {pid}" for pid in processes_of(mark))
     yield from (f"temporary: {path.name}" for path in (temporary.iterdir() if temporary else ()))
