@@ -53,14 +53,24 @@ def set_environment(environment: Mapping[str, str | None]) -> None:
 
 
 def limit_process(memory_bytes: int | None = None, file_bytes: int | None = None) -> None:
-    """Write no core dumps, use so much memory beyond what is in use now, and write no larger files (None: no limit)."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    """Write no core dumps, use so much memory beyond what is in use now, and write no larger files (None: no limit).
+
+    Where whoever started this has a lower limit, that stays.
+    """
+    _limit(resource.RLIMIT_CORE, 0)
     if file_bytes is not None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
+        _limit(resource.RLIMIT_FSIZE, file_bytes)
     if memory_bytes is not None:
         with contextlib.suppress(OSError):  # no such accounting on this platform: the wall clock remains
             in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-            resource.setrlimit(resource.RLIMIT_AS, (in_use + memory_bytes, in_use + memory_bytes))
+            _limit(resource.RLIMIT_AS, in_use + memory_bytes)
+
+
+def _limit(what: int, most: int) -> None:
+    """Lower a limit for good, as far as it is not lower already."""
+    _, hard = resource.getrlimit(what)
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(what, (most, most))
 
 
 def dump_stacks(descriptor: int) -> None:

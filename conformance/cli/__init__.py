@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from conformance._util.quiet import ignore_missing_numpy
+from conformance._util.quiet import OPTIMIZED, ignore_missing_numpy, is_optimized
 from conformance.api.errors import HarnessError
 from conformance.extensions import ExtensionError
 from conformance.report import printable
@@ -25,6 +25,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     the harness itself failed, as for a run.
     """
     ignore_missing_numpy()  # before a command imports torch
+    if is_optimized():
+        print(f"conformance: {OPTIMIZED}", file=sys.stderr)
+        return 2
     try:
         parser, _ = _parsers()
         options = parser.parse_args(arguments)

@@ -11,6 +11,7 @@ from collections.abc import Generator
 
 import pytest
 
+from conformance._util.quiet import open_streams
 from conformance.pytest_plugin._ini import add_option, from_file
 
 #: Beside pytest's own exit codes: the run lost cells, or the harness itself failed.
@@ -178,6 +179,7 @@ def pytest_load_initial_conftests(
 ) -> Generator[None, object, object]:
     """Put what the project's settings say before the command line, which wins; and add ``--backend`` once the initial
     conftests have loaded, unless one of them owns it."""
+    open_streams()
     args[:0] = from_file(early_config, args)
     result = yield
     if not _is_taken(parser, "--backend"):

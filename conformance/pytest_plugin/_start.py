@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import signal
+import threading
 import time
 import uuid
 from collections.abc import Sequence
@@ -11,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from conformance._util.quiet import NUMPY_IS_MISSING, ignore_missing_numpy
+from conformance._util.quiet import NUMPY_IS_MISSING, OPTIMIZED, ignore_missing_numpy, is_optimized
 from conformance.api.errors import HarnessError, MachineTooSlow
 from conformance.contract import Level, installed_clauses, levels_of, suite_folders
 from conformance.devices import ZygotePool
@@ -38,6 +40,9 @@ from conformance.targets.native import NativePool
 
 def start(config: pytest.Config) -> None:
     """Find the chosen backends and register what runs them. Raises UsageError for anything that was asked wrongly."""
+    if is_optimized():
+        raise pytest.UsageError(OPTIMIZED)
+    _interrupt_when_terminated(config)
     ignore_missing_numpy()
     config.addinivalue_line("filterwarnings", f"ignore:{NUMPY_IS_MISSING}:UserWarning")
     _register_markers(config)
@@ -52,6 +57,19 @@ def start(config: pytest.Config) -> None:
         pytest.exit(f"the harness itself failed before anything ran: {error}", EXIT_HARNESS_ERROR)
     except (HarnessError, SelectionError, TargetError, ReportError, pytest.UsageError) as error:
         raise pytest.UsageError(legible(str(error))) from error  # what a backend said may stand in it
+
+
+def _interrupt_when_terminated(config: pytest.Config) -> None:
+    """Let SIGTERM end the run as Ctrl-C does: with a report of what there is, and nothing left behind."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or hasattr(config, "workerinput") or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    config.add_cleanup(_end_when_terminated)
+
+
+def _end_when_terminated() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _start_run(config: pytest.Config, options: RunOptions) -> None:
