@@ -152,6 +152,20 @@ class DeviceStopped(DeviceTimeout):
 
 
 @dataclasses.dataclass
+class DeviceTampered(DeviceEnded):
+    """The process no longer runs the harness, or what that calls of PyTorch, as they were before the backend came."""
+
+    changed: str
+
+    @property
+    def what_happened(self) -> str:
+        return (
+            f"after {self.phase} the process no longer runs what it did before the backend was there: {self.changed}. "
+            "Its answers show nothing; a backend leaves the functions of the harness and of PyTorch as they are"
+        )
+
+
+@dataclasses.dataclass
 class DeviceOrphaned(DeviceEnded):
     """The process from which devices are forked was ended or stopped while one of them was at work.
 

@@ -24,6 +24,7 @@ from conformance.api.errors import (
     DeviceGarbled,
     DeviceOrphaned,
     DeviceStopped,
+    DeviceTampered,
     DeviceTimeout,
     HarnessError,
     TargetUnable,
@@ -88,6 +89,8 @@ class _Answer(msgspec.Struct, frozen=True):
     raised: _Raised | None = None
     #: What the harness itself got wrong in the device.
     broken: str | None = None
+    #: What the process runs of the harness and of PyTorch that it did not when it began.
+    tampered: str | None = None
     #: The verb that a program does not know.
     unanswered: str | None = None
     peak_bytes: Annotated[int, msgspec.Meta(ge=0, le=2**60)] | None = None
@@ -149,6 +152,8 @@ class Child:
             message = self._wait(phase, time.monotonic() + seconds, seconds)
         except ZygoteLost as error:
             self._end_with(DeviceOrphaned(phase, str(error)))
+        if message.tampered is not None:
+            self._end_with(DeviceTampered(phase, message.tampered))
         if message.broken is not None:
             raise DeviceBroken(f"the harness itself failed in {phase}:\n{message.broken}")
         if message.unanswered is not None:

@@ -16,18 +16,37 @@ import execnet
 
 from conformance._util.processes import dump_stacks, limit_process, set_environment, settle
 from conformance.devices._framing import frame, receive
+from conformance.devices._imprint import Imprint
 from conformance.devices.protocol import Leave, Session, Subject, describe_exception, text_of
 
+#: After these verbs it is looked whether the process runs what it did: when the backend has loaded, and at the end.
+_LOOKED_AFTER = ("register", "release", "leave")
+#: So many differences are named.
+_DIFFERENCES_TOLD = 3
 
-def serve(descriptors: dict[str, int], message: dict[str, Any]) -> None:
-    """Answer verbs on ``descriptors['connection']``, one at a time. Raises Leave when a verb asks to end."""
+
+def serve(descriptors: dict[str, int], message: dict[str, Any], imprint: Imprint) -> None:
+    """Answer verbs on ``descriptors['connection']``, one at a time. Raises Leave when a verb asks to end.
+
+    A device that is guarded says, where that is so, that it is no longer what ``imprint`` was taken of.
+    """
     _settle(descriptors, message["environment"], message["limits"])
     sys.stdin = open(0, closefd=False)
     dump_stacks(descriptors["stack"])
     connection = socket.socket(fileno=descriptors["connection"])
     session = _open_session(message["session"], message["subject"])
     while (request := receive(connection)) is not None:
-        connection.sendall(_framed(_answer(session, request)))
+        leaving: Leave | None = None
+        try:
+            reply = _answer(session, request)
+        except Leave as leave:
+            reply, leaving = {"number": request["number"], "seconds": 0.0, "warnings": []}, leave
+        changed = imprint.differences(session) if message["guarded"] and request["verb"] in _LOOKED_AFTER else []
+        if changed:
+            reply["tampered"] = "; ".join(changed[:_DIFFERENCES_TOLD])
+        elif leaving is not None:
+            raise leaving
+        connection.sendall(_framed(reply))
 
 
 def _open_session(reference: str, subject: dict[str, Any] | None) -> Session:

@@ -11,6 +11,7 @@ while the device before it is at work.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import select
@@ -18,7 +19,10 @@ import signal
 import socket
 import sys
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from conformance.devices._imprint import Imprint
 
 #: What every process of a run has, whatever the user's shell says: the warning of an unavailable backend must not be
 #: silenced, and a device compiles in its own process.
@@ -70,7 +74,7 @@ def main(control_descriptor: int) -> None:
 class _Spare:
     """A child that was forked ahead, and waits to be told what device it is."""
 
-    def __init__(self, inherited: list[int], preloaded: Any) -> None:
+    def __init__(self, inherited: list[int], preloaded: _Preloaded) -> None:
         self._connection, theirs = socket.socketpair()
         self.pid = os.fork()
         if self.pid == 0:
@@ -81,12 +85,12 @@ class _Spare:
 
             lead_session()
             adopt_orphans()  # while it lives, what goes astray is its own, and not a child of the zygote
-            _touch_memory(preloaded)
+            preloaded.touch_memory()
             request = _Lines(theirs).read()
             if request is None:
                 os._exit(0)  # the zygote has ended
             theirs.close()
-            _become_device(*request)
+            _become_device(*request, preloaded.imprint)
         theirs.close()
 
     def become_device(self, message: dict[str, Any], descriptors: list[int]) -> None:
@@ -98,10 +102,26 @@ class _Spare:
             os.close(descriptor)
 
 
-def _preload(imports: list[str], preload: str) -> Any:
-    """Import what every device needs, once, and do what is to be done ahead of them.
+@dataclasses.dataclass(frozen=True)
+class _Preloaded:
+    """What every device has: a module that knows what to do ahead of it, if there is one, and what the process ran
+    before a backend was there."""
 
-    Returns the module that knows what that is, whose ``touch_memory`` a spare calls; None where there is none.
+    module: Any
+    imprint: Imprint
+
+    def touch_memory(self) -> None:
+        """Write, while nobody waits, to the memory that a device will write to: each page is copied at its first
+        write."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if self.module is not None:
+                self.module.touch_memory()
+            self.imprint.differences()
+
+
+def _preload(imports: list[str], preload: str) -> _Preloaded:
+    """Import what every device needs, once, and do what is to be done ahead of them.
 
     No operator runs here: that would start threads, which do not survive a fork.
     """
@@ -123,21 +143,15 @@ def _preload(imports: list[str], preload: str) -> Any:
         warnings.simplefilter("ignore")
         if module is not None:
             module.warm_up()
+    from conformance.devices._imprint import Imprint
+
+    imprint = Imprint((*imports, preload))
     gc.collect()
     gc.freeze()
-    return module
+    return _Preloaded(module, imprint)
 
 
-def _touch_memory(preloaded: Any) -> None:
-    """Write, while nobody waits, to the memory that a device will write to: each page is copied at its first write."""
-    if preloaded is None:
-        return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        preloaded.touch_memory()
-
-
-def _become_device(message: dict[str, Any], descriptors: list[int]) -> None:
+def _become_device(message: dict[str, Any], descriptors: list[int], imprint: Imprint) -> None:
     """Turn a fresh fork into a device. Ends by leaving the process; as a script would only if a verb asks for it."""
     from conformance.devices._serve import become_program, serve
     from conformance.devices.protocol import Leave
@@ -149,7 +163,7 @@ def _become_device(message: dict[str, Any], descriptors: list[int]) -> None:
         named = dict(zip(DESCRIPTORS, descriptors, strict=True))
         if message["program"]:
             become_program(named, message)
-        serve(named, message)
+        serve(named, message, imprint)
         status = 0
     except Leave as leave:
         sys.exit(leave.status)

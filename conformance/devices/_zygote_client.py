@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ class Zygote:
                 [sys.executable, str(program), str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
-                env={**os.environ, **PINNED_ENVIRONMENT, "TMPDIR": self._folder.name},
+                env={**_without_pytest(os.environ), **PINNED_ENVIRONMENT, "TMPDIR": self._folder.name},
             )
         self._send({"path": sys.path, "imports": list(kind.imports), "preload": kind.preload})
 
@@ -183,3 +184,15 @@ class Zygote:
             self.control.sendall(line[sent:])
         except OSError as error:
             raise ZygoteLost(f"is gone: {error}") from error
+
+
+def _without_pytest(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that a process has which nobody tests: pytest tells those that it starts of itself.
+
+    Nor is a warning an error there, whatever it is here: a backend's are counted, and PyTorch's are PyTorch's.
+    """
+    return {
+        name: value
+        for name, value in environment.items()
+        if not name.startswith("PYTEST_") and name != "PYTHONWARNINGS"
+    }

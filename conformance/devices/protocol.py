@@ -38,6 +38,8 @@ class DeviceKind:
     session: str
     zygote: ZygoteKind
     run_folders: tuple[str, ...] = ()
+    #: Whether a backend that changes what the device runs of the harness and of PyTorch ends it.
+    is_guarded: bool = True
 
 
 class Session(Protocol):

@@ -142,7 +142,9 @@ def discovery(source: Source | None, pool: ZygotePool, toolchain: str = "") -> D
 def discovery_kind(toolchain: str) -> DeviceKind:
     """A device that finds out about backends; of the default toolchain where theirs is not known yet."""
     meant = toolchain_named(toolchain) if toolchain else default_toolchain()
-    return DeviceKind(meant.name, "discovery", "conformance.discovery.session:open_session", meant.zygote("host"))
+    return DeviceKind(
+        meant.name, "discovery", "conformance.discovery.session:open_session", meant.zygote("host"), is_guarded=False
+    )
 
 
 def _described(source: Source, prepared: dict[str, str | None], message: dict[str, Any]) -> Description:

@@ -25,6 +25,7 @@ from conformance.api.errors import (
     DeviceEnded,
     DeviceFlooded,
     DeviceGarbled,
+    DeviceTampered,
     DeviceTimeout,
     LeftBehind,
     SubjectError,
@@ -56,7 +57,10 @@ class FailingCell:
 
 
 def breaks(failing: FailingCell) -> str | None:
-    """What the last step came to, in the words of a script; None if it is not what made the cell fail."""
+    """What the last step came to, in the words of a script; None if it is not what made the cell fail.
+
+    Raises CannotReproduce where no script can come to it.
+    """
     failure, last = failing.failure, failing.steps[-1]
     match failure:
         case SubjectError():
@@ -67,6 +71,10 @@ def breaks(failing: FailingCell) -> str | None:
             return LEFT_A_PROCESS
         case DeviceEnded() if last.returned or last.raised:
             return None
+        case DeviceTampered():
+            raise CannotReproduce(
+                "what the backend replaced is the harness's, or what that calls: a script runs neither"
+            )
         case DeviceCutShort():
             return CUT_SHORT
         case DeviceDied():

@@ -27,7 +27,7 @@ __all__ = ["open_session", "verb"]
 
 def open_session(subject: dict[str, Any] | None) -> Session:
     """A session for the backend that ``subject`` describes; for Dynamo with nothing behind it when it is None."""
-    absent = os.environ.get(WITHOUT_MODULES)
+    absent = os.environ.pop(WITHOUT_MODULES, "")  # a backend finds nothing that tells it what is tried
     if absent:
         runtime.hide(absent.split(","))
     return session.Session(subject)

@@ -1,0 +1,269 @@
+"""What a device runs of the harness and of PyTorch, as it was before a backend came; and what is another since.
+
+Taken where devices are forked from, and held against what is there when a backend has loaded and when its device ends.
+Nothing in the process of a backend can be trusted for good, and neither can this: docs/forgeries.md says what it sees.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+import sys
+import types
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+
+_FUNCTIONS = (
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.MethodType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+    property,
+    staticmethod,
+    classmethod,
+    functools.partial,
+    functools.cached_property,
+    type(functools.lru_cache(abs)),
+    type,
+)
+#: What has a function in it, and where.
+_AROUND: dict[type, str] = {
+    types.MethodType: "__func__",
+    staticmethod: "__func__",
+    classmethod: "__func__",
+    property: "fget",
+    functools.partial: "func",
+    functools.cached_property: "func",
+}
+#: The classes of what verbs hold and call by the names of its methods, where they are imported.
+_HELD = (
+    ("torch", "Tensor"),
+    ("torch", "ScriptModule"),
+    ("torch.nn", "Module"),
+    ("torch.jit", "RecursiveScriptModule"),
+    ("torch.fx", "GraphModule"),
+    ("torch.fx", "Graph"),
+    ("torch.fx", "Node"),
+)
+#: Whatever these have is no sign of tampering: what warns of what is changed by everybody, within a block.
+_NOT_LOOKED_AT = ("warnings",)
+#: So deep tables of functions may lie in what a module of ours holds.
+_DEPTH = 2
+#: Where the files of PyTorch begin.
+_PYTORCH = os.path.join(os.path.dirname(torch.__file__), "")
+
+
+@dataclasses.dataclass(slots=True)
+class _Namespace:
+    """Names of a module, a class, an object or a container: what they stand for now, and the functions that they did
+    when this was made. A new function counts where the names there were are ``known``."""
+
+    label: str
+    owner: Any
+    now: Any
+    then: dict[Any, Any] = dataclasses.field(default_factory=dict)
+    known: frozenset[Any] | None = None
+
+    def differences(self) -> Iterator[str]:
+        now = self.now
+        if isinstance(now, list | tuple):
+            now = dict(enumerate(now))
+        for name, value in self.then.items():
+            if now.get(name) is not value and not _is_pytorchs_own(now.get(name)):
+                what = f"was replaced by {_origin(now[name])}" if name in now else "is gone"
+                yield f"{self.label}.{name} {what}"
+        if self.known is not None and len(self.known) != len(now):
+            new = [each for each in _functions_in(now) if each[0] not in self.known]
+            yield from (f"{self.label}.{name} is new: {_origin(value)}" for name, value in new if self._hides(name))
+
+    def _hides(self, name: str) -> bool:
+        """Whether a name stands before another: in a module before a builtin, in a class before a base's."""
+        if isinstance(self.owner, types.ModuleType):
+            return name in vars(sys.modules["builtins"])
+        return any(name in vars(base) for base in self.owner.__mro__[1:])
+
+
+class Imprint:
+    """The functions of modules and what they call, as they are when this is made.
+
+    Of the harness's own modules every function, class, method and table of functions counts, and a new one that hides
+    another; of all else what they name, and the functions of PyTorch that those of PyTorch name in their turn.
+    ``corpus`` are modules of models: what these call is computed in a process without a backend too.
+    """
+
+    def __init__(self, corpus: Sequence[str] = ()) -> None:
+        self._corpus = frozenset(corpus)
+        self._namespaces: dict[int, _Namespace] = {}
+        self._bodies: dict[int, tuple[str, types.FunctionType, tuple[Any, ...]]] = {}
+        self._names: set[str] = set()
+        own = [each for name, each in list(sys.modules.items()) if name.partition(".")[0] == "conformance"]
+        for module in own:
+            self._add_own(module.__name__, module)
+        for code, scope in list(self._code_of_own()):
+            self._add_called(code, scope)
+        builtins = sys.modules["builtins"]
+        self._add("builtins", builtins, _named(vars(builtins), self._names))
+        for module_name, name in _HELD:
+            held = getattr(sys.modules.get(module_name), name, None)
+            if isinstance(held, type):
+                special = {name for name in dir(held) if name.startswith("__")}
+                self._add_class(held, special | (self._names - set(dir(str))))  # a text's method is hardly a tensor's
+                self._namespaces[id(held)].known = frozenset(vars(held))
+        self._add_called_in_turn()
+
+    def differences(self, *objects: Any) -> list[str]:
+        """A sentence for each thing that is not what it was. ``objects`` are the harness's own, which have no function
+        beside those of their classes."""
+        found = [each for namespace in self._namespaces.values() for each in namespace.differences()]
+        found += [
+            f"the body of {label} is another" for label, each, body in self._bodies.values() if _is_another(each, body)
+        ]
+        for each in objects:
+            found += [f"{type(each).__name__}.{name} is {_origin(value)}" for name, value in _shadows(each)]
+        return found
+
+    # What is the harness's own.
+
+    def _add_own(self, label: str, module: types.ModuleType) -> None:
+        self._add(label, module, _functions_in(vars(module), modules=True), closed=True)
+        for name, value in list(vars(module).items()):
+            if isinstance(value, type) and value.__module__ == module.__name__:
+                self._add_class(value)
+            elif not isinstance(value, types.ModuleType):
+                self._add_table(f"{label}.{name}", value, _DEPTH)
+
+    def _add_table(self, label: str, value: Any, depth: int) -> None:
+        """The functions in a container, or in an object of the harness's, and in what these hold."""
+        is_own = type(value).__module__.partition(".")[0] == "conformance" and hasattr(value, "__dict__")
+        if depth == 0 or not (is_own or type(value) in (dict, list, tuple)) or label.endswith("__"):
+            return
+        now = vars(value) if is_own else value
+        names = list(enumerate(now) if isinstance(now, list | tuple) else now.items())
+        self._add(label, value, _functions_in(dict(names)), now=now)
+        for name, item in names:
+            self._add_table(f"{label}.{name}", item, depth - 1)
+
+    def _code_of_own(self) -> Iterator[tuple[types.CodeType, dict[str, Any]]]:
+        for _, function, _ in list(self._bodies.values()):
+            waiting = [] if function.__module__ in self._corpus else [function.__code__]
+            while waiting:
+                code = waiting.pop()
+                self._names.update(code.co_names)
+                yield code, function.__globals__
+                waiting += [each for each in code.co_consts if isinstance(each, types.CodeType)]
+
+    # What that calls.
+
+    def _add_called(self, code: types.CodeType, scope: dict[str, Any]) -> None:
+        """What code names of modules that are not the harness's, and of the classes of these."""
+        roots = (scope.get(name, sys.modules.get(name)) for name in code.co_names)
+        waiting, seen = [each for each in roots if isinstance(each, types.ModuleType | type)], set()
+        while waiting:
+            owner = waiting.pop()
+            if id(owner) in seen or _is_own(owner) or owner.__name__ in _NOT_LOOKED_AT:
+                continue
+            seen.add(id(owner))
+            if isinstance(owner, type):
+                self._add_class(owner, code.co_names)
+                continue
+            found = dict(_named(vars(owner), code.co_names))
+            self._add(owner.__name__, owner, found.items())
+            waiting += [each for each in found.values() if isinstance(each, types.ModuleType | type)]
+
+    def _add_called_in_turn(self) -> None:
+        """The functions of PyTorch that functions of PyTorch call, each where its module names it."""
+        waiting = [function for _, function, _ in list(self._bodies.values())]
+        seen: set[int] = set()
+        while waiting:
+            function = waiting.pop()
+            module = sys.modules.get(function.__module__)
+            if id(function) in seen or module is None or module.__name__.partition(".")[0] != "torch":
+                continue
+            seen.add(id(function))
+            found = [(name, value) for name, value in _named(vars(module), function.__code__.co_names)]
+            self._add(module.__name__, module, found)
+            waiting += [each for _, value in found if (each := _function_in(value)) is not None]
+
+    # How it is kept.
+
+    def _add_class(self, owner: type, names: Iterable[str] | None = None) -> None:
+        """The methods of a class; those of these names alone where there are some, in its bases too."""
+        if names is None:
+            self._add(f"{owner.__module__}.{owner.__qualname__}", owner, _functions_in(vars(owner)), closed=True)
+            return
+        names = set(names)
+        for base in owner.__mro__[:-1]:
+            label = f"{base.__module__}.{base.__qualname__}"
+            self._add(label, base, ((name, value) for name, value in _functions_in(vars(base)) if name in names))
+
+    def _add(
+        self, label: str, owner: Any, found: Iterable[tuple[Any, Any]], closed: bool = False, now: Any = None
+    ) -> None:
+        now = vars(owner) if now is None else now
+        namespace = self._namespaces.setdefault(id(owner), _Namespace(label, owner, now))
+        if closed:
+            namespace.known = frozenset(now)
+        for name, value in found:
+            namespace.then[name] = value
+            function = _function_in(value)
+            if function is not None:
+                self._bodies.setdefault(id(function), (f"{label}.{name}", function, _body(function)))
+
+
+def _functions_in(namespace: Mapping[Any, Any], modules: bool = False) -> list[tuple[Any, Any]]:
+    # Not isinstance, which asks an object for its class: some of PyTorch's warn of it.
+    kinds = (*_FUNCTIONS, types.ModuleType) if modules else _FUNCTIONS
+    return [(name, value) for name, value in list(namespace.items()) if issubclass(type(value), kinds)]
+
+
+def _named(namespace: Mapping[str, Any], names: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    for name in names:
+        if name in namespace and issubclass(type(namespace[name]), (*_FUNCTIONS, types.ModuleType)):
+            yield name, namespace[name]
+
+
+def _function_in(value: Any) -> types.FunctionType | None:
+    """The function in Python that a name stands for, if it does."""
+    while type(value) in _AROUND:
+        value = getattr(value, _AROUND[type(value)])
+    return value if isinstance(value, types.FunctionType) else None
+
+
+def _body(function: types.FunctionType) -> tuple[Any, ...]:
+    """What a function does when it is called."""
+    return (function.__code__, function.__defaults__, function.__kwdefaults__, function.__closure__)
+
+
+def _is_another(function: types.FunctionType, body: tuple[Any, ...]) -> bool:
+    return any(now is not then for now, then in zip(_body(function), body, strict=True))
+
+
+def _is_pytorchs_own(value: Any) -> bool:
+    """Whether a function is one that PyTorch has made of another while it ran, as Dynamo does when it is imported."""
+    function = _function_in(value)
+    if function is None or "<locals>" not in function.__code__.co_qualname:
+        return False
+    return function.__code__.co_filename.startswith(_PYTORCH)
+
+
+def _is_own(owner: Any) -> bool:
+    name = owner.__name__ if isinstance(owner, types.ModuleType) else owner.__module__
+    return bool(name.partition(".")[0] == "conformance")
+
+
+def _shadows(owner: Any) -> list[tuple[str, Any]]:
+    """The functions that an object has in place of its class's."""
+    return [(name, value) for name, value in vars(owner).items() if callable(value) and hasattr(type(owner), name)]
+
+
+def _origin(value: Any) -> str:
+    """Where a function comes from."""
+    value = _function_in(value) or value
+    qualified = getattr(value, "__qualname__", type(value).__qualname__)
+    return f"{getattr(value, '__module__', '')}.{qualified}"
