@@ -14,6 +14,7 @@ from conformance.devices import Device
 from conformance.toolchains.declarations import Value, ask, expected, reading
 from conformance.toolchains.torchscript.answers import Graph
 from conformance.toolchains.torchscript.client import Ability
+from conformance.toolchains.torchscript.damage.archive import records
 
 
 @pytest.mark.parametrize(
@@ -114,3 +115,8 @@ def test_changed_answers_are_the_backends_own() -> None:
     assert not watch.findings, watch.summary()
     verdicts = {verdict for _, verdict in watch.ends}
     assert {"PASS", "FAIL"} <= verdicts
+
+
+def test_an_artifact_that_is_no_archive_is_garbled() -> None:
+    with pytest.raises(GarbledValue, match="no archive"):
+        records(b"PK")

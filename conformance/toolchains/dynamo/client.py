@@ -24,6 +24,7 @@ from conformance.toolchains.declarations import (
     Value,
     ask,
     expected,
+    reading,
 )
 from conformance.toolchains.dynamo.observations import Counts, Observation
 
@@ -367,7 +368,8 @@ class DynamoDevice(CellDevice):
     def effort_at_first(self, model: Model, inputs: tuple[Any, ...], calls: int) -> dict[str, float]:
         """What the first of so many calls costs more than the median of the last three."""
         first, *later = self.effort(model, inputs, calls)
-        return {what: first[what] - statistics.median(each[what] for each in later[-3:]) for what in first}
+        with reading("effort"):
+            return {what: first[what] - statistics.median(each[what] for each in later[-3:]) for what in first}
 
     @ask(phase="run")
     def tracing_done(self, model: Model, inputs: Inputs) -> list[str]:

@@ -9,7 +9,10 @@ import random
 import re
 import struct
 import zipfile
+import zlib
 from collections.abc import Callable
+
+from conformance.api.errors import GarbledValue
 
 _OLD_SETSTATE = """\
   def __setstate__(self: {type},
@@ -49,9 +52,12 @@ def with_old_setstate(artifact: bytes) -> bytes:
 
 
 def records(artifact: bytes) -> dict[str, bytes]:
-    """The archive's records by name."""
-    with zipfile.ZipFile(io.BytesIO(artifact)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
+    """The archive's records by name. Raises GarbledValue for what is no archive: a device gave it for one."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(artifact)) as archive:
+            return {name: archive.read(name) for name in archive.namelist()}
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
+        raise GarbledValue(f"an artifact that is no archive: {error}") from error
 
 
 def without_source_positions(artifact: bytes) -> bytes:
