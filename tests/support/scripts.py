@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import os
 import re
@@ -48,8 +49,11 @@ def code_of(files: Mapping[str, bytes]) -> str:
     imported = re.search(r"^from support import (?:\((?P<many>[^)]*)\)|(?P<few>.*))$", script, re.MULTILINE)
     assert imported is not None, script
     names = re.findall(r"\w+", imported["many"] or imported["few"])
-    bound = {name for name in names if re.search(rf"^(?:class|def) {name}\b|^{name}\b.* = ", support, re.MULTILINE)}
-    assert bound == set(names), f"support.py lacks {set(names) - bound}"
+    tops = [node for node in ast.parse(support).body if not isinstance(node, ast.Import | ast.ImportFrom)]
+    bound = {node.name for node in tops if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    targets = [each for node in tops if isinstance(node, ast.Assign | ast.AnnAssign) for each in ast.walk(node)]
+    bound |= {each.id for each in targets if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    assert bound >= set(names), f"support.py lacks {set(names) - bound}"
     rest = script[: imported.start()] + script[imported.end() :]
     return support + rest.replace("from __future__ import annotations\n", "")
 
