@@ -35,7 +35,7 @@ BUGS = {
 }
 CHOSEN = {
     "torchscript": "test_lowering and test_outputs or test_save_load and test_again and add",
-    "dynamo": "test_dynamo_lowering and (test_outputs and not kept) and (chain or reductions)",
+    "dynamo": "test_dynamo_lowering and test_outputs and (chain or reductions)",
 }
 
 

@@ -17,7 +17,9 @@ from conformance.standalone.reproducers._main import LEFT_A_PROCESS, NotReproduc
 
 #: What each script has of its own: the verb of each step, in order.
 VERBS: dict[int, str] = {}
-PROVIDED = frozenset({"VERBS", "PROVIDED"})
+#: The verbs that make something, which the steps keep and do not answer: its number stands for it.
+KEPT: frozenset[str] = frozenset()
+PROVIDED = frozenset({"VERBS", "KEPT", "PROVIDED"})
 
 
 @dataclasses.dataclass
@@ -58,8 +60,10 @@ class Replay:
         if step.raised:
             raise SubjectError(phase=phase, stderr=step.stderr, **step.raised)
         answers = step.answers
-        value = [encode(each) for each in answers] if verb in self._encoded else answers[0] if answers else None
-        return value, step.stderr
+        if verb in self._encoded:
+            return [encode(each) for each in answers], step.stderr
+        unanswered = number if verb in KEPT else None
+        return answers[0] if answers else unanswered, step.stderr
 
     def judge(self, clause: Callable[[], None]) -> None:
         """Call a clause. AssertionError when it fails where it was recorded to fail: after the last step."""

@@ -30,6 +30,7 @@ from conformance.standalone.reproducers._sources import Collection, Definition
 from conformance.standalone.reproducers._steps import lines_of, public_environment
 from conformance.standalone.reproducers.kit import kit_of
 from conformance.toolchains import toolchain_named
+from conformance.toolchains.declarations import declarations_of, is_handle
 
 _PROVIDED = {*_process.PROVIDED, *_replay.PROVIDED, "case_named", "features"}
 #: What a script needs whose backend only its author's class can load or lower to.
@@ -184,7 +185,12 @@ def _constants(failing: FailingCell, scenario: Scenario, limits: Limits) -> Iter
     ]
     if any("VERBS" in text for text in scenario.collection.texts(_replay.__name__)):
         verbs = {number: step.verb for number, step in enumerate(failing.steps, start=1)}
+        declared = declarations_of(scenario.toolchain)
+        kept = sorted(
+            {verb for verb in verbs.values() if verb in declared and is_handle(declared[verb].hints["return"])}
+        )
         lines += ["#: What the clause asked for, step by step.", f"VERBS = {verbs!r}"]
+        lines += ["#: Those that make something, which the steps keep.", f"KEPT = frozenset({kept!r})"]
     yield "\n".join(lines)
 
 
