@@ -11,6 +11,8 @@ import pytest
 import torch
 from support.places import REPOSITORY
 
+from conformance.toolchains import toolchain_named
+
 FOLDER = REPOSITORY / "reports" / "findings"
 SCRIPTS = sorted(FOLDER.glob("*.py"))
 LIBRARIES = Path(torch.__file__).parent / "lib"
@@ -24,6 +26,8 @@ def test_a_reproducer_shows_what_it_says(script: Path) -> None:
             pytest.skip(f"this build of torch does not ship {library}")
     if script.name.startswith("openvino_") and importlib.util.find_spec("openvino") is None:
         pytest.skip("the package openvino is not installed: python -m pip install openvino")
+    if script.name.startswith("executorch_") and importlib.util.find_spec("executorch") is None:
+        pytest.skip(toolchain_named("executorch").lacking())
     finished = subprocess.run(
         [sys.executable, "-W", "ignore", str(script)], capture_output=True, text=True, timeout=240, check=False
     )
