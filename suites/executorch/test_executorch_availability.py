@@ -7,7 +7,7 @@ from conformance.api.availability import Availability
 from conformance.api.verdicts import NotApplicable
 from conformance.contract import Control, Level, clauses
 from conformance.discovery.describing import Description
-from conformance.toolchains.executorch.assertions import assert_computes
+from conformance.toolchains.executorch.assertions import assert_calls, assert_computes
 from conformance.toolchains.executorch.client import ExecuTorchDevice, PreparedCase
 
 NONE, FULL = Availability.NONE, Availability.FULL
@@ -25,6 +25,21 @@ def test_registered(target: ExecuTorchDevice, bare: ExecuTorchDevice, backend: D
     if backend.libraries:
         before = bare.registered()
         check(backend.name not in before, f"the runtime has {backend.name!r} without the libraries of the backend")
+
+
+@clause("registry.twice")
+def test_registered_twice(
+    host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase, backend: Description
+) -> None:
+    """Loading the run-time half again in one process does no harm: the registry is as it was, and what was loaded
+    before, and what is loaded then, is right."""
+    program = host.emit(host.lower(case))
+    before, methods = target.registered(), target.open(program, case.methods)
+    target.register_again()
+    after = target.registered()
+    check(before == after, f"the runtime had {', '.join(before)} before and has {', '.join(after)} afterwards")
+    assert_calls(target, methods, case.calls, f"{case.name}, loaded before {backend.name} was registered again")
+    assert_computes(target, program, case, f"{case.name}, loaded after {backend.name} was registered again")
 
 
 @clause("registry.unregistered")

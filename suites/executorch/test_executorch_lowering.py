@@ -95,16 +95,6 @@ def test_original_untouched(host: ExecuTorchDevice, case: PreparedCase) -> None:
     check(not changed, f"lowering {case.name} has changed what was exported: {', '.join(changed)}")
 
 
-@clause("delegate.weights-frozen", cases=("parameters",), control=Control.NONE)
-def test_weights_frozen(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
-    """A delegate has the weights that the model had when it was lowered: changing them before the program is emitted
-    changes nothing (ExecuTorch's own kernels get those that the model has then)."""
-    exported = host.export(case)
-    lowered = host.lower(exported)
-    host.disturb(exported)
-    assert_computes(target, host.emit(lowered), case, f"{case.name}, its weights changed after lowering")
-
-
 @clause("delegate.twice", cases=("parameters", "linear", "conv"))
 def test_twice(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
     """Two models of one kind with other weights, and one model twice, lowered in one process: each computes with its

@@ -88,10 +88,6 @@ class ExecuTorchDevice(CellDevice):
         """The program as bytes; memory for its inputs and outputs is ``planned``, or the caller's."""
 
     @ask(phase="export")
-    def disturb(self, exported: Exported) -> None:
-        """Change every weight of a module and of what was exported of it."""
-
-    @ask(phase="export")
     def run_exported(self, exported: Exported, call: Call) -> Outputs:
         """What an exported program itself gives, in PyTorch."""
 
@@ -158,6 +154,10 @@ class ExecuTorchDevice(CellDevice):
     def _forget(self, thing: Handle) -> None: ...
 
     # The registries of the runtime.
+
+    @ask(phase="register")
+    def register_again(self) -> None:
+        """Load the run-time half of the backend a second time."""
 
     @ask(phase="inspect")
     def registered(self) -> list[str]:

@@ -66,17 +66,6 @@ def emit(session: Session, lowered: int, planned: bool = True) -> bytes:
 
 
 @verb
-def disturb(session: Session, exported: int) -> None:
-    """Change every parameter and buffer of the module, in place, and of what was exported of it."""
-    source: Exported = session.get(exported)
-    with torch.no_grad():
-        for program in source.programs.values():
-            for tensor in (*program.state_dict.values(), *source.module.state_dict().values()):
-                if tensor.is_floating_point():
-                    tensor.add_(1)
-
-
-@verb
 def run_exported(session: Session, exported: int, method: str, inputs: bytes) -> bytes:
     """What an exported program itself gives, in PyTorch."""
     source: Exported = session.get(exported)

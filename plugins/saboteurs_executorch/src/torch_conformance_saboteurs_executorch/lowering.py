@@ -165,16 +165,6 @@ class RoundsWeightsInPlace(BridgeControl):
         return super().preprocess(program, specs)
 
 
-@saboteur("delegate.weights-frozen")
-class LeavesWeightsOutside(BridgeControl):
-    """Weights are inputs of the delegate: they are those that the model has when the program is emitted."""
-
-    name = "leaves_weights_outside"
-
-    def tag_state(self, program: Any) -> None:
-        return None
-
-
 @saboteur("delegate.deterministic")
 class DependsOnChance(BridgeControl):
     """Weights are off by a little, and by another little each time, which no tolerance shows."""

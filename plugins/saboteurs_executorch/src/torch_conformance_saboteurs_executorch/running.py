@@ -258,6 +258,20 @@ class AnotherName(BridgeControl):
         return "AnotherName"
 
 
+@saboteur("registry.twice", phases=("register",))
+class RegistersOnce(BridgeControl):
+    """Loading it again in one process fails, since its name is taken."""
+
+    name = "registers_once"
+    loaded = False
+
+    def load(self) -> None:
+        if self.loaded:
+            raise RuntimeError(f"{self.name} is taken")
+        super().load()
+        self.loaded = True
+
+
 @saboteur("execute.wrong-inputs")
 class ForgivesMissingInputs(BridgeControl):
     """Loading it changes ExecuTorch's runtime: inputs that are missing are taken to be like the first."""
