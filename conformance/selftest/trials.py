@@ -97,7 +97,7 @@ class Selftest:
         meant = {clause.toolchain for clause in self.clauses}
         #: Whether only some saboteurs are tried: nothing is said then about clauses and controls.
         self.partial = bool(names)
-        pool = ZygotePool(LIMITS)
+        pool = ZygotePool(Limits())  # nothing hangs here that is to be caught, and what a control imports may take long
         try:
             saboteurs = known_saboteurs(pool)
             unknown = sorted(set(names) - {each.source.name for each in saboteurs})
