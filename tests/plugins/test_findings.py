@@ -26,8 +26,9 @@ def test_a_reproducer_shows_what_it_says(script: Path) -> None:
             pytest.skip(f"this build of torch does not ship {library}")
     if script.name.startswith("openvino_") and importlib.util.find_spec("openvino") is None:
         pytest.skip("the package openvino is not installed: python -m pip install openvino")
-    if script.name.startswith("executorch_") and importlib.util.find_spec("executorch") is None:
-        pytest.skip(toolchain_named("executorch").lacking())
+    lacking = toolchain_named("executorch").lacking()
+    if script.name.startswith("executorch_") and lacking:
+        pytest.skip(lacking)
     finished = subprocess.run(
         [sys.executable, "-W", "ignore", str(script)], capture_output=True, text=True, timeout=240, check=False
     )
