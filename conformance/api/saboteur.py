@@ -18,7 +18,8 @@ class Saboteur:
     clause ids, each of which must find the breach, with one of ``verdicts`` ("FAIL", "CRASH", "TIMEOUT", "FLAKY") in
     one of ``phases`` (the verb: "lower", "save", "load", "run", "probe", "release", ...). What fails is tried again
     only where "FLAKY" is among the verdicts. ``target`` is where the targets of these clauses run: "local", or
-    "native" for what goes wrong only in a program without Python.
+    "native" for what goes wrong only in a program without Python. One that ``replaces_functions`` of PyTorch's does
+    what others do in native code: its devices do not look for that.
     """
 
     backend: type[Backend]
@@ -27,6 +28,7 @@ class Saboteur:
     verdicts: tuple[str, ...] = ("FAIL",)
     phases: tuple[str, ...] = ("run",)
     target: str = "local"
+    replaces_functions: bool = False
 
     @property
     def name(self) -> str:

@@ -69,7 +69,7 @@ class ZygotePool:
             "subject": subject,
             "environment": {**folders, **environment},
             "program": list(program),
-            "guarded": kind.is_guarded and subject is not None,
+            "guarded": kind.is_guarded and subject is not None and not subject.get("replaces_functions"),
         }
         try:
             return Child(self.start(kind.zygote), message, limits or self.limits, codec)

@@ -194,7 +194,13 @@ def known_saboteurs(pool: ZygotePool) -> list[KnownSaboteur]:
             device.end()
         found += [
             KnownSaboteur(
-                dataclasses.replace(point, name=row["name"], value=row["value"], toolchain=row["toolchain"]),
+                dataclasses.replace(
+                    point,
+                    name=row["name"],
+                    value=row["value"],
+                    toolchain=row["toolchain"],
+                    replaces_functions=row["replaces_functions"],
+                ),
                 row["sabotage"],
                 tuple(row["caught_by"]),
                 tuple(row["verdicts"]),

@@ -82,6 +82,7 @@ class Discovery:
                     "verdicts": list(each.verdicts),
                     "phases": list(each.phases),
                     "target": each.target,
+                    "replaces_functions": each.replaces_functions,
                 }
                 for each in resolve(self._subject["value"])
             ]

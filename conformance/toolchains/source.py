@@ -16,7 +16,8 @@ class Source:
     ``library``, or, with neither, what its toolchain knows by name; once a module was imported, if it has ``imports``.
 
     ``name`` is what the backend is called in a run, ``registered`` what it is known by where it was found (the same
-    when empty). ``toolchain`` is empty while only importing the class could tell. ``options`` replace its.
+    when empty). ``toolchain`` is empty while only importing the class could tell. ``options`` replace its. Only a
+    saboteur ``replaces_functions`` and is not charged for it.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Source:
     registered: str = ""
     options: dict[str, Any] | None = dataclasses.field(default=None, hash=False)
     imports: str = ""
+    replaces_functions: bool = False
 
     @property
     def found_as(self) -> str:

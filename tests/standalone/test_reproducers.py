@@ -103,7 +103,7 @@ def test_one_script_is_enough_for_failures_that_are_alike(shared_run: Callable[.
     with_script = [(row["clause"], row["verdict"], row["phase"]) for row in rows if "reproducer" in row]
     assert len(groups) > len(with_script)
     assert sorted(set(groups)) == sorted(with_script)
-    assert f"test_backend/reproducers ({len(with_script)} script" in run.output
+    assert f"test_backend/part/reproducers ({len(with_script)} script" in run.output
 
 
 def test_no_path_of_the_machine_is_in_a_reproducer(third_parties: Run) -> None:

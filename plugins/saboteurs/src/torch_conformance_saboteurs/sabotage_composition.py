@@ -31,7 +31,7 @@ class _InsideParents(PythonBackend):
         return result
 
 
-@saboteur("composition.nested", "composition.several")
+@saboteur("composition.nested", "composition.several", replaces_functions=True)
 class MiscomputesInsideParents(PythonControl):
     """Once a lowered module has become a child of a scripted module, its results are one too large."""
 
@@ -78,7 +78,7 @@ class _FromFiles(PythonBackend):
         return super().load_program(record)
 
 
-@saboteur("save-load.ways", "lite.ways", phases=("load",))
+@saboteur("save-load.ways", "lite.ways", phases=("load",), replaces_functions=True)
 class CannotLoadFromFiles(PythonControl):
     """An artifact can be loaded from a buffer, and not from a file."""
 

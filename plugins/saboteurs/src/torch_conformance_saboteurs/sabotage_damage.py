@@ -246,7 +246,7 @@ class ReturnsNumbersUnderLite(PythonControl):
             return [7, *outputs[1:]] if under_lite() else outputs
 
 
-@saboteur("lite.types")
+@saboteur("lite.types", replaces_functions=True)
 class SlipsFloatsThroughUnderLite(PythonControl):
     """Loading the backend wraps the lite interpreter's run_method, which then returns floats for integers."""
 

@@ -29,6 +29,7 @@ class Listing:
         verdicts: tuple[str, ...] = ("FAIL",),
         phases: tuple[str, ...] = ("run",),
         target: str = "local",
+        replaces_functions: bool = False,
     ) -> Callable[[Backend], Backend]:
         """List the decorated backend; its sabotage is the docstring of the class, or of its implementation's.
 
@@ -42,7 +43,7 @@ class Listing:
             if not text:
                 raise ValueError(f"{backend.__qualname__} does not say in a docstring what is wrong with it")
             sabotage = " ".join(inspect.cleandoc(text).split())
-            self._saboteurs.append(Saboteur(backend, sabotage, caught_by, verdicts, phases, target))
+            self._saboteurs.append(Saboteur(backend, sabotage, caught_by, verdicts, phases, target, replaces_functions))
             return backend
 
         return add
