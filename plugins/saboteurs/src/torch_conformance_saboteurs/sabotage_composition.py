@@ -52,7 +52,7 @@ class MiscomputesInsideParents(PythonControl):
         torch.jit.script = script  # type: ignore[assignment]  # it has overloads
 
 
-@saboteur("composition.selective-errors", phases=("lower",))
+@saboteur("composition.selective-errors", phases=("lower",), replaces_functions=True)
 class AcceptsAnyChild(PythonControl):
     """Loading the backend lets selective lowering pass over submodules that are not there."""
 
@@ -112,7 +112,7 @@ class RegistersWithoutAWord(PythonControl):
         return (str(path),)
 
 
-@saboteur("bundled.by-cloning", phases=("bundle",))
+@saboteur("bundled.by-cloning", phases=("bundle",), replaces_functions=True)
 class CannotBeCloned(PythonControl):
     """Loading the backend makes bundle_inputs refuse its modules, with a reason of its own."""
 

@@ -193,7 +193,7 @@ class CrashesWhenNotAsked(PythonControl):
 # Containers: what a package does that wraps the functions of PyTorch
 
 
-@saboteur("save-load.damaged-container", verdicts=("CRASH",), phases=("load",))
+@saboteur("save-load.damaged-container", verdicts=("CRASH",), phases=("load",), replaces_functions=True)
 class CrashesOnTruncatedArchives(PythonControl):
     """Loading the backend wraps torch.jit.load, which then aborts when an archive cannot be read."""
 
@@ -212,7 +212,7 @@ class CrashesOnTruncatedArchives(PythonControl):
         _jit.load = checked
 
 
-@saboteur("lite.damaged-container", verdicts=("TIMEOUT",), phases=("load",))
+@saboteur("lite.damaged-container", verdicts=("TIMEOUT",), phases=("load",), replaces_functions=True)
 class HangsOnTruncatedLiteArchives(PythonControl):
     """Loading the backend wraps the lite interpreter's loader, which then hangs when an archive cannot be read."""
 

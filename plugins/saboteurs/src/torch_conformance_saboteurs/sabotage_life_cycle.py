@@ -93,7 +93,7 @@ class LoadsOnlyOnce(PythonControl):
         bridge.register(self.name, self.implementation)
 
 
-@saboteur("lowering.unregistered", phases=("lower",))
+@saboteur("lowering.unregistered", phases=("lower",), replaces_functions=True)
 class AcceptsUnregisteredNames(PythonControl):
     """Loading the backend lets torch take a name that nobody has registered, and leave the module as it is."""
 

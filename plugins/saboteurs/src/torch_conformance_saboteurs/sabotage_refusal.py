@@ -214,7 +214,7 @@ class BundlesOtherwise(PythonControl):
         return options
 
 
-@saboteur("bundled.after-lowering", phases=("bundle",))
+@saboteur("bundled.after-lowering", phases=("bundle",), replaces_functions=True)
 class LosesTheLastBundle(BundlesOtherwise):
     """Of the inputs bundled to a method the last is lost."""
 
@@ -224,7 +224,7 @@ class LosesTheLastBundle(BundlesOtherwise):
         return {method: samples[:-1] or samples for method, samples in inputs.items()}
 
 
-@saboteur("bundled.after-lowering", "bundled.runs", phases=("bundle", "run"))
+@saboteur("bundled.after-lowering", "bundled.runs", phases=("bundle", "run"), replaces_functions=True)
 class ReversesBundles(BundlesOtherwise):
     """Inputs bundled to a method come back in the opposite order."""
 
@@ -246,7 +246,7 @@ class _RecastsBundles(BundlesOtherwise):
         return argument.float() if isinstance(argument, Tensor) and argument.dtype in self.dtypes else argument
 
 
-@saboteur("bundled.after-lowering", phases=("bundle",))
+@saboteur("bundled.after-lowering", phases=("bundle",), replaces_functions=True)
 class BundlesIntegersAsFloats(_RecastsBundles):
     """Integer inputs are bundled as float32."""
 
@@ -254,7 +254,7 @@ class BundlesIntegersAsFloats(_RecastsBundles):
     dtypes = (torch.int64, torch.int32)
 
 
-@saboteur("bundled.after-lowering", phases=("bundle",))
+@saboteur("bundled.after-lowering", phases=("bundle",), replaces_functions=True)
 class BundlesHalvesAsFloats(_RecastsBundles):
     """Inputs of half precision are bundled as float32."""
 
@@ -262,7 +262,7 @@ class BundlesHalvesAsFloats(_RecastsBundles):
     dtypes = (torch.float16,)
 
 
-@saboteur("bundled.unavailable", phases=("bundle",))
+@saboteur("bundled.unavailable", phases=("bundle",), replaces_functions=True)
 class LosesBundlesWhileUnavailable(BundlesOtherwise):
     """Inputs bundled where the backend is not available are lost."""
 
@@ -272,7 +272,7 @@ class LosesBundlesWhileUnavailable(BundlesOtherwise):
         return inputs if self.implementation().is_available() else {}
 
 
-@saboteur("bundled.after-loading", phases=("bundle",))
+@saboteur("bundled.after-loading", phases=("bundle",), replaces_functions=True)
 class LosesBundlesOfLoadedModules(BundlesOtherwise):
     """Inputs bundled in a process that has lowered nothing are lost."""
 
@@ -282,7 +282,7 @@ class LosesBundlesOfLoadedModules(BundlesOtherwise):
         return inputs if self.preprocess_count() else {}
 
 
-@saboteur("bundled.info", phases=("bundle",))
+@saboteur("bundled.info", phases=("bundle",), replaces_functions=True)
 class LosesBundleInfo(BundlesOtherwise):
     """The info strings of bundled inputs are lost."""
 
@@ -292,7 +292,7 @@ class LosesBundleInfo(BundlesOtherwise):
         return {**options, "info": None}
 
 
-@saboteur("bundled.inflatable", phases=("bundle",))
+@saboteur("bundled.inflatable", phases=("bundle",), replaces_functions=True)
 class LeavesBundlesDeflated(BundlesOtherwise):
     """Inflatable arguments are bundled without the expression that inflates them."""
 
@@ -302,7 +302,7 @@ class LeavesBundlesDeflated(BundlesOtherwise):
         return _with_arguments(inputs, lambda each: each.value if isinstance(each, _bundling.InflatableArg) else each)
 
 
-@saboteur("bundled.inflatable", phases=("bundle",))
+@saboteur("bundled.inflatable", phases=("bundle",), replaces_functions=True)
 class ShrinksCompactBundles(BundlesOtherwise):
     """Of a large constant tensor that is bundled only the first row is kept."""
 
@@ -314,7 +314,7 @@ class ShrinksCompactBundles(BundlesOtherwise):
         )
 
 
-@saboteur("bundled.methods", phases=("bundle",))
+@saboteur("bundled.methods", phases=("bundle",), replaces_functions=True)
 class BundlesToForwardToo(BundlesOtherwise):
     """Inputs bundled to another method alone are bundled to forward as well."""
 
