@@ -14,6 +14,7 @@ from support.project import Project
 from conformance import cli
 from conformance._util.seeds import seed_of
 from conformance.api.errors import HarnessError
+from conformance.contract import contract_digest
 from conformance.discovery import selecting
 from conformance.operators.table import Outcome, Tried, row_of, table_of
 from conformance.selftest import trials
@@ -90,7 +91,7 @@ def test_a_self_test_that_cannot_be_kept_is_told_all_the_same(
         def __init__(self, *arguments: Any, **named: Any) -> None: ...
 
         def run(self, say: Any) -> dict[str, Any]:
-            return DOCUMENT
+            return {**DOCUMENT, "contract": contract_digest()}
 
     (tmp_path / "state").write_text("a file")
     (tmp_path / "output/selftest.md").mkdir(parents=True)
