@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+from pathlib import Path
+
 import pytest
 from support.project import Project
 
@@ -45,6 +49,18 @@ def test_it_says_what_is_missing_and_what_installs_it() -> None:
     )
 
 
+@pytest.mark.parametrize("name", [each.name for each in toolchains() if each.requires])
+def test_a_folder_of_its_name_is_not_the_package(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = toolchain_named(name).requires[0]
+    package = module.partition(".")[0]
+    (tmp_path / package).mkdir()
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    monkeypatch.delitem(sys.modules, package, raising=False)
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    importlib.invalidate_caches()
+    assert module in toolchain_named(name).lacking()
+
+
 def test_those_that_need_nothing_lack_nothing() -> None:
     assert [each.name for each in toolchains() if not each.requires] == ["torchscript", "dynamo"]
     assert toolchain_named("dynamo").lacking() == ""
@@ -69,7 +85,7 @@ def without_executorch(project: Project) -> Project:
 def test_a_backend_of_it_is_refused_with_the_command_that_helps(without_executorch: Project) -> None:
     run = without_executorch.run("--backend=mine")
     assert run.exit_code == 4
-    assert "ExecuTorch delegates need executorch, which is not installed" in run.output
+    assert "ExecuTorch delegates need executorch.runtime, which is not installed" in run.output
     assert "pip install 'torch-conformance[executorch]'" in run.output
 
 

@@ -22,7 +22,7 @@ class ExecuTorch(Toolchain):
     summary = "ExecuTorch delegates"
     runtimes = ("runtime",)
     backend_class = ExecuTorchBackend
-    requires = ("executorch",)
+    requires = ("executorch.runtime",)  # `executorch` alone is a namespace, which any folder of that name is too
     installed_by = "pip install 'torch-conformance[executorch]'"
 
     session = f"{_HERE}.verbs:open_target"
