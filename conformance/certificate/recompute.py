@@ -67,6 +67,8 @@ def shortfall(report: Report, level: Level) -> tuple[str, ...]:
     reasons += shown.missing
     if shown.excused:
         reasons.append("known failures (XFAIL) excuse a run, and never certify a backend")
+    if report.backend.replaces_functions is True:
+        reasons.append("it is listed as a saboteur that may replace functions of what runs it, and shows nothing")
     contract = report.harness.contract
     here = contract_digest(report.backend.toolchain)
     if (contract.version, contract.sha256) != (CONTRACT_VERSION, here):

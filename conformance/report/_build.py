@@ -218,6 +218,7 @@ def backend_of(description: Description) -> Backend:
         version=description.source.version,
         distribution_hash=description.distribution_hash,
         options=description.options,
+        replaces_functions=description.source.replaces_functions or UNSET,
         files=[File(name=each["name"], sha256=each["sha256"]) for each in description.files],
         features=Features(missing=dict(sorted(description.missing_features.items()))),
         tolerances={name: list(pair) for name, pair in description.tolerances.items()},

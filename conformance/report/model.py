@@ -176,6 +176,13 @@ class Backend(Part, frozen=True, kw_only=True):
     options: Annotated[dict[str, Any], Meta(description="what torch.compile(options=...) was given")] | UnsetType = (
         UNSET
     )
+    replaces_functions: (
+        Annotated[
+            bool,
+            Meta(description="it is listed as a saboteur whose devices do not look for functions that it replaces"),
+        ]
+        | UnsetType
+    ) = UNSET
     files: Annotated[list[File], Meta(description="the libraries that were loaded")]
     features: Annotated[Features, Meta(description="what its author declares")]
     tolerances: Annotated[

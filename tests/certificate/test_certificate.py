@@ -197,6 +197,14 @@ def test_a_report_in_which_everything_is_excused_gets_none(office: Office, whole
     assert "clauses were shown by a PASS, and a level takes a third of them" in said
 
 
+def test_who_may_replace_functions_gets_none(office: Office, whole: dict[str, Any]) -> None:
+    report = copy.deepcopy(whole)
+    report["backend"]["replaces_functions"] = True
+    code, said, _ = office.certify(report)
+    assert code == 1
+    assert "listed as a saboteur" in said
+
+
 def changed_at(report: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     """A copy with another value in one place."""
     report = copy.deepcopy(report)
