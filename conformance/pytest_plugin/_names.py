@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.api.errors import HarnessError
 from conformance.discovery.names import unknown_text
 
 
 def expect_known_names(config: pytest.Config) -> None:
     """Raise UsageError for a name of which it is known that nothing provides it.
 
-    The others are looked up where processes can be asked; those of a library are known to nobody else.
+    The others are looked up where processes can be asked; those of a library are known to nobody else. UsageError as
+    well for an extension that cannot be used.
     """
     if config.option.conformance_library or hasattr(config, "workerinput"):
         return
     for name in config.option.conformance_backend:
-        if text := unknown_text(name):
+        try:
+            text = unknown_text(name)
+        except HarnessError as error:  # an extension that cannot be used
+            raise pytest.UsageError(str(error)) from error
+        if text:
             raise pytest.UsageError(text)

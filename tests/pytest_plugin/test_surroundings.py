@@ -121,5 +121,5 @@ def test_a_run_that_is_ended_leaves_nobody(project: Project, sent: signal.Signal
 def project_verdicts(project: Project) -> list[str]:
     """The verdicts of the report that the run has written."""
 
-    report = json.loads((project.folder / "conformance-report" / "slow" / "report.json").read_text(encoding="utf-8"))
+    report = json.loads((project.folder / "conformance-report/slow/part/report.json").read_text(encoding="utf-8"))
     return [row["verdict"] for row in report["cells"]]
