@@ -92,12 +92,17 @@ def test_what_pytorch_computes_for_a_package_is_told(run: Run) -> None:
 
 def test_every_face_shows_the_table(run: Run) -> None:
     report = run.report("needs_runtime")
-    for face in (summary_text(report, 160), markdown(report), html(report)):
+    for face in (summary_text(report, 160), markdown(report)):
         assert "absent: package: load ok, run refused" in face
         assert "load ok or refused, run ok or refused" in face
-    assert "differs" not in html(report).split('id="behaviour"')[1].split("</section>")[0]
-    broken = html(run.report("dynamo_packages_for_pytorch"))
-    assert '<strong class="differs">run by PyTorch</strong>' in broken
+    shown, broken = (
+        html(each).split('id="behaviour"')[1].split("</section>")[0]
+        for each in (report, run.report("dynamo_packages_for_pytorch"))
+    )
+    assert 'colspan="2" class="group">absent: package</th>' in shown
+    assert '<td><span class="yes">✓</span> refused</td>' in shown
+    assert "✗" not in shown
+    assert "<b>✗ by PyTorch</b> <small>expected ok</small>" in broken
 
 
 def test_a_step_may_come_to_one_of_several_things() -> None:
