@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 from support.example_reports import cell
 from support.generated_rows import FINDING, generated
 from support.small_reports import report_of
@@ -37,7 +38,10 @@ def text_of(*rows: dict[str, Any], every: bool = False, width: int = 80) -> str:
     return causes_text(view_of(report_of(*rows)), width, Path("here"), every=every)
 
 
-def test_a_cause_tells_what_where_why_and_how_to_see_it_again() -> None:
+def test_a_cause_tells_what_where_why_and_how_to_see_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("here/reproducers/add").mkdir(parents=True)
+    Path("here/reproducers/add/reproduce.py").touch()
     script = {"reproducer": {"script": "reproducers/add/reproduce.py"}}
     rows = [failing("add", "worst at [1]: expected 2, found 3", repeated=1, **script)]
     rows += [failing(case, "worst at [9]: expected 4, found 7") for case in ("mul", "conv")]
@@ -53,6 +57,8 @@ def test_a_cause_tells_what_where_why_and_how_to_see_it_again() -> None:
         "   script   python here/reproducers/add/reproduce.py",
     ):
         assert said in text.splitlines(), text
+    Path("here/reproducers/add/reproduce.py").unlink()
+    assert "reproduce.py" not in text_of(*rows)
 
 
 def test_the_inputs_of_a_generated_program_are_told() -> None:

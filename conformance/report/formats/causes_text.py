@@ -54,9 +54,9 @@ def _in_full(number: int, cause: Cause, width: int, folder: Path) -> Iterator[st
         if text:
             yield from _shortened(text, width, f"{_INDENT}{label:<{_LABEL}}", _INDENT + " " * _LABEL)
     yield from _command(f"{_INDENT}{'again':<{_LABEL}}", cause.rerun.arguments(cause.example), width)
-    if cause.reproducer:
-        script = str(folder / cause.reproducer)
-        yield from _command(f"{_INDENT}{'script':<{_LABEL}}", ("python", script), width)
+    script = folder / cause.reproducer
+    if cause.reproducer and script.is_file():  # a report that is published has none beside it
+        yield from _command(f"{_INDENT}{'script':<{_LABEL}}", ("python", str(script)), width)
 
 
 def _in_a_line(number: int, cause: Cause, width: int) -> str:
