@@ -62,22 +62,32 @@ class Device:
         self._transport: Transport | None = None
         self._gone = False
         self._registering = False
+        self._asked = ""
         self.last_reply: Reply | None = None
 
     def call(self, verb: str, /, phase: str | None = None, seconds: float | None = None, **arguments: Any) -> Any:
         """Ask for ``verb``; ``phase`` is what a failure is filed under (the verb itself when None)."""
+        self.ask(verb, phase, seconds, **arguments)
+        return self.answer(seconds)
+
+    def ask(self, verb: str, /, phase: str | None = None, seconds: float | None = None, **arguments: Any) -> None:
+        """Ask for ``verb`` as :meth:`call` does, and let the process work; :meth:`answer` waits for what comes of it.
+        What has just been started is waited for, for ``seconds`` at most, until it has loaded the backend."""
         if self._gone:
             raise HarnessError(f"the clause asked the {self.role} for {verb!r} after its process had ended")
-        phase = phase or verb
         self.start()
         if self._registering:
             self._registering = False
             self._note("register", "register", {})
             self._take("register", seconds)
         assert self._transport is not None
-        self._note(verb, phase, arguments)
+        self._asked = phase or verb
+        self._note(verb, self._asked, arguments)
         self._transport.ask(verb, arguments)
-        return self._take(phase, seconds)
+
+    def answer(self, seconds: float | None = None) -> Any:
+        """What comes of the verb that was asked for last."""
+        return self._take(self._asked, seconds)
 
     def start(self) -> None:
         """Let the process be made and load the backend, without waiting for it: what comes of that is heard at the

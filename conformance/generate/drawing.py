@@ -14,6 +14,7 @@ from random import Random
 from typing import Any, NoReturn, TypeVar
 
 from hypothesis import strategies as st
+from hypothesis.internal.conjecture.data import ConjectureData
 from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS, PrimitiveProvider
 
 T = TypeVar("T")
@@ -85,8 +86,7 @@ class Draw:
 
     def upto(self, most: int) -> int:
         """A whole number from 0."""
-        value: int = self._draw(_integers(most))
-        return value
+        return self._draw(_upto(most)) if most else 0
 
     def seed(self) -> int:
         """A number to make tensors from."""
@@ -101,6 +101,15 @@ class Draw:
         return self.choice(SIZES)
 
 
-@functools.cache
-def _integers(most: int) -> st.SearchStrategy[int]:
-    return st.sampled_from(range(most + 1))
+class _UpTo(st.SearchStrategy[int]):
+    """Whole numbers up to one, straight from hypothesis's choices: trials take a hundred and more of them."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def do_draw(self, data: ConjectureData) -> int:
+        return data.draw_integer(0, self._most)
+
+
+_upto = functools.cache(_UpTo)

@@ -13,12 +13,12 @@ from conformance.compare.refusals import operator_named, says_that_it_refuses
 from conformance.compare.values import decode
 from conformance.devices import Device
 from conformance.generate.judge import Difference, Knowledge, Rules, differences
-from conformance.generate.program import Trial, as_plain
+from conformance.generate.program import Trial, as_bytes
 
 #: A process plays so many trials, then a fresh one goes on.
 _TRIALS_OF_A_PROCESS = 400
-#: So often what a difference is held against is computed with noise.
-_NOISES = 12
+#: So often what a difference is held against is computed with noise: at first, and where it still differs.
+_FEW_NOISES, _NOISES = 2, 12
 #: A hang takes so many times as long as PyTorch without the backend, at least.
 _MUCH_SLOWER = 6
 #: Seconds that plain PyTorch has for a trial.
@@ -26,6 +26,8 @@ CONTROL_SECONDS = 60.0
 #: However much haste there is, a trial has so many seconds, and so many times what the slowest took that came back.
 _LEAST_SECONDS = 2.0
 _TIMES_THE_SLOWEST = 5.0
+#: What stands in an answer of which a step raised.
+_RAISED = b"raised"
 #: In which phase an operator may be refused.
 _LOWERING = "lower"
 
@@ -112,41 +114,52 @@ class Laboratory:
         if len(self.played) >= _TRIALS_OF_A_PROCESS:
             self.fresh()
         self.warm()
-        plain = as_plain(trial)
-        known, takes = self._eager(trial, plain, leaks)
+        data = as_bytes(trial)
         self.played.append(trial)
         assert self._subject is not None
+        ended: DeviceEnded | SubjectError | None = None
+        answer = b""
+        # both at once: the backend has one processor, PyTorch another
+        self._ask_control("shadow", trial=data, leaks=leaks)
         try:
             began = time.monotonic()
-            actual = decode(self._subject.call("play", "run", self._allowed(), trial=plain, leaks=leaks))
+            answer = self._subject.call("play", "run", self._allowed(), trial=data, leaks=leaks)
             self._slowest = max(self._slowest, time.monotonic() - began)
-        except DeviceEnded as error:
+        except (DeviceEnded, SubjectError) as error:
+            ended = error
+        eager = self._answer_of_control()
+        if ended is None and answer == eager and _RAISED not in eager:
+            return []  # bit by bit, as most are
+        if isinstance(ended, DeviceEnded):
             self.fresh()
-            if isinstance(error, DeviceTimeout) and self.haste >= 1:
+        known, takes = self._known(trial, eager)
+        if isinstance(ended, DeviceEnded):
+            if isinstance(ended, DeviceTimeout) and self.haste >= 1:
                 self._timed_out()
-            self._expect_no_excuse_for_end(plain, error)
-            raise Ended(error) from error
-        except SubjectError as error:
+            self._expect_no_excuse_for_end(data, ended)
+            raise Ended(ended) from ended
+        if ended is not None:
             # the backend could not be loaded, or something outside of the steps raised
-            return [Difference(0, "error", str(error), error.phase)]
+            return [Difference(0, "error", str(ended), ended.phase)]
+        actual = decode(answer)
         if not differences(trial, known, actual, self.rules):
             if not takes:
                 raise Discarded("invalid")  # both raise
             return []
         self._expect_not_refused(trial, actual)
-        trial, plain, known = self._without_dead_errors(trial, plain, known, actual, leaks=leaks)
-        known = self._exact(trial, plain, known)
-        found = differences(trial, known, actual, self.rules)
-        return self._not_excused(trial, plain, known, found, leaks=leaks) if found else []
+        trial, data, known = self._without_dead_errors(trial, data, known, actual, leaks=leaks)
+        known, found = self._beyond_rounding(trial, data, known, actual)
+        return self._not_excused(trial, data, known, found, leaks=leaks) if found else []
 
     def _allowed(self) -> float:
         """Seconds that a trial has now."""
         allowed = self._seconds()
         return min(allowed, max(allowed * self.haste, _LEAST_SECONDS, _TIMES_THE_SLOWEST * self._slowest))
 
-    def _eager(self, trial: Trial, plain: dict[str, Any], leaks: bool) -> tuple[Knowledge, bool]:
+    @staticmethod
+    def _known(trial: Trial, eager: bytes) -> tuple[Knowledge, bool]:
         """What eager PyTorch does, and whether it takes the first call. Raises Discarded where it makes no model."""
-        rows = decode(self._ask_control("shadow", trial=plain, leaks=leaks))
+        rows = decode(eager)
         first: dict[str, Any] = next(
             (row for step, row in zip(trial.steps, rows, strict=False) if step.call is not None), {}
         )
@@ -155,22 +168,46 @@ class Laboratory:
             raise Discarded("invalid")
         return Knowledge(rows), "raised" not in first
 
-    def _exact(self, trial: Trial, plain: dict[str, Any], known: Knowledge) -> Knowledge:
-        """What is right in 64 bits, and how sure that is. Raises Discarded where the program is another one there."""
-        if any("random" in program.marks for program in trial.programs):
-            return known
-        answers = self._ask_control("know", trial=plain, coarsest=trial.coarsest(), noises=_NOISES)
-        exact, *noisy = map(decode, answers)
-        for rows in (exact, *noisy):
-            if any(("raised" in one) != ("raised" in two) for one, two in zip(known.eager, rows, strict=False)):
-                raise Discarded("unstable")
-        return Knowledge(known.eager, exact, noisy)
+    def _beyond_rounding(
+        self, trial: Trial, data: bytes, known: Knowledge, actual: Sequence[Any]
+    ) -> tuple[Knowledge, list[Difference]]:
+        """What differs by more than rounding may do, and what it was held against.
 
-    def _ask_control(self, verb: str, **arguments: Any) -> Any:
+        Most differences are told from rounding by a few computations with noise; what is left takes all of them.
+        Raises Discarded where the program is another one in 64 bits.
+        """
+        if any("random" in program.marks for program in trial.programs):
+            return known, differences(trial, known, actual, self.rules)
+        found: list[Difference] = []
+        for noises in (_FEW_NOISES, _NOISES):
+            known = self._exact(trial, data, known.eager, noises)
+            found = differences(trial, known, actual, self.rules)
+            if not found:
+                break
+        return known, found
+
+    def _exact(self, trial: Trial, data: bytes, eager: list[dict[str, Any]], noises: int) -> Knowledge:
+        """What is right in 64 bits, and how sure that is. Raises Discarded where the program is another one there."""
+        self._ask_control("know", trial=data, coarsest=trial.coarsest(), noises=noises)
+        exact, *noisy = map(decode, self._answer_of_control())
+        for rows in (exact, *noisy):
+            if any(("raised" in one) != ("raised" in two) for one, two in zip(eager, rows, strict=False)):
+                raise Discarded("unstable")
+        return Knowledge(eager, exact, noisy)
+
+    def _ask_control(self, verb: str, **arguments: Any) -> None:
         self.warm()
         assert self._control is not None
         try:
-            return self._control.call(verb, "run", CONTROL_SECONDS, **arguments)
+            self._control.ask(verb, "run", CONTROL_SECONDS, **arguments)
+        except DeviceEnded:
+            self._control = None
+            raise Discarded("PyTorch's") from None
+
+    def _answer_of_control(self) -> Any:
+        assert self._control is not None
+        try:
+            return self._control.answer(CONTROL_SECONDS)
         except DeviceEnded:
             self._control = None
             raise Discarded("PyTorch's") from None
@@ -186,27 +223,28 @@ class Laboratory:
                 raise Refused(operator)
 
     def _without_dead_errors(
-        self, trial: Trial, plain: dict[str, Any], known: Knowledge, actual: Sequence[Any], *, leaks: bool
-    ) -> tuple[Trial, dict[str, Any], Knowledge]:
+        self, trial: Trial, data: bytes, known: Knowledge, actual: Sequence[Any], *, leaks: bool
+    ) -> tuple[Trial, bytes, Knowledge]:
         """What the backend is held against: the trial without dead code where eager PyTorch raises only in that, and
         the backend does not. A compiler may leave out what no result needs, with the error that it would raise."""
         rows = zip(known.eager, actual, strict=False)
         if not any("raised" in one and "raised" not in other for one, other in rows):
-            return trial, plain, known
+            return trial, data, known
         needed = trial.without_dead_code()
-        plain_needed = as_plain(needed)
-        without, _ = self._eager(needed, plain_needed, leaks)
+        data_needed = as_bytes(needed)
+        self._ask_control("shadow", trial=data_needed, leaks=leaks)
+        without, _ = self._known(needed, self._answer_of_control())
         if any("raised" in one and "raised" not in two for one, two in zip(known.eager, without.eager, strict=True)):
-            return needed, plain_needed, without
-        return trial, plain, known
+            return needed, data_needed, without
+        return trial, data, known
 
     def _not_excused(
-        self, trial: Trial, plain: dict[str, Any], known: Knowledge, found: list[Difference], *, leaks: bool
+        self, trial: Trial, data: bytes, known: Knowledge, found: list[Difference], *, leaks: bool
     ) -> list[Difference]:
         for place, opened in enumerate(self._open_excuses):
             device = self._excuses[place] = self._excuses[place] or opened()
             try:
-                rows = decode(device.call("play", "run", CONTROL_SECONDS, trial=plain, leaks=leaks))
+                rows = decode(device.call("play", "run", CONTROL_SECONDS, trial=data, leaks=leaks))
             except (DeviceEnded, SubjectError):
                 device.end()
                 self._excuses[place] = None
@@ -217,13 +255,13 @@ class Laboratory:
                 raise Discarded("PyTorch's")
         return found
 
-    def _expect_no_excuse_for_end(self, plain: dict[str, Any], error: DeviceEnded) -> None:
+    def _expect_no_excuse_for_end(self, data: bytes, error: DeviceEnded) -> None:
         """Raise Discarded where PyTorch without the backend ends as well, or is nearly as slow on this machine now."""
         for place, opened in enumerate(self._open_excuses):
             device = self._excuses[place] = self._excuses[place] or opened()
             try:
                 began = time.monotonic()
-                device.call("play", "run", CONTROL_SECONDS, trial=plain, leaks=False)
+                device.call("play", "run", CONTROL_SECONDS, trial=data, leaks=False)
                 if isinstance(error, DeviceTimeout) and time.monotonic() - began > error.seconds / _MUCH_SLOWER:
                     raise Discarded("slow") from error
             except DeviceEnded:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import hashlib
 import os
@@ -163,6 +164,7 @@ def process_state() -> dict[str, str]:
     }
 
 
+@functools.lru_cache(maxsize=1024)
 def _digest(text: str) -> str:
     """A text that may be private, as something that shows whether it is the same."""
     return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:8]
@@ -187,4 +189,4 @@ _NAMES = {
 def _functions(name: str) -> str:
     """Which function every public name of a module or class is now, as a number."""
     found = vars(_OWNERS[name])
-    return str(hash(tuple(id(found.get(each)) for each in _NAMES[name])))
+    return str(hash(tuple(map(id, map(found.get, _NAMES[name])))))

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from conformance.compare.values import encode, tensors_in
+from conformance.compare.values import encode_for_python, tensors_in
 from conformance.devices.protocol import describe_exception
 from conformance.generate.inputs import arguments_of, make
 from conformance.generate.makers import Maker, SavingMaker, Shadow
@@ -46,7 +46,7 @@ def play(trial: Trial, maker: Maker, *, leaks: bool = False) -> bytes:
         finally:
             player.models.clear()
             maker.forget()
-        return encode(rows)
+        return encode_for_python(rows)
 
 
 @functools.cache
@@ -64,7 +64,7 @@ def play_wide(trial: Trial, *, copies: bool, noise: tuple[str, int] | None = Non
     with warnings.catch_warnings(), _default_dtype(torch.float64):
         warnings.simplefilter("ignore")
         player = Player(trial, Shadow(copies=copies), wide=True, noise=noise)
-        return encode([player.step(each) for each in trial.steps])
+        return encode_for_python([player.step(each) for each in trial.steps])
 
 
 class Player:

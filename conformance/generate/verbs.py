@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from conformance.generate.makers import Maker, Shadow
 from conformance.generate.play import know as known
 from conformance.generate.play import play as played
-from conformance.generate.program import trial_from_plain
+from conformance.generate.program import trial_from_bytes
 from conformance.toolchains import ProgramTraits
 from conformance.toolchains.verbs import Verbs
 
@@ -18,16 +18,16 @@ def add_verbs(verbs: Verbs, traits: ProgramTraits, maker: Callable[[Any], Maker]
     copies = traits.copies_weights
 
     @verbs
-    def shadow(session: Any, trial: Mapping[str, Any], leaks: bool = False) -> bytes:
+    def shadow(session: Any, trial: bytes, leaks: bool = False) -> bytes:
         """What eager PyTorch makes of a trial."""
-        return played(trial_from_plain(trial), Shadow(copies=copies), leaks=leaks)
+        return played(trial_from_bytes(trial), Shadow(copies=copies), leaks=leaks)
 
     @verbs
-    def know(session: Any, trial: Mapping[str, Any], coarsest: str, noises: int) -> list[bytes]:
+    def know(session: Any, trial: bytes, coarsest: str, noises: int) -> list[bytes]:
         """What plain PyTorch computes in 64 bits; see :func:`conformance.generate.play.know`."""
-        return known(trial_from_plain(trial), coarsest, copies=copies, noises=noises)
+        return known(trial_from_bytes(trial), coarsest, copies=copies, noises=noises)
 
     @verbs
-    def play(session: Any, trial: Mapping[str, Any], leaks: bool = False) -> bytes:
+    def play(session: Any, trial: bytes, leaks: bool = False) -> bytes:
         """What comes of a trial with the backend; without one, of the toolchain alone."""
-        return played(trial_from_plain(trial), maker(session), leaks=leaks)
+        return played(trial_from_bytes(trial), maker(session), leaks=leaks)

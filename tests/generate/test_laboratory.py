@@ -12,7 +12,7 @@ from conformance.generate.judge import Rules
 from conformance.generate.laboratory import Laboratory, Refused
 from conformance.generate.makers import Shadow
 from conformance.generate.play import know, play
-from conformance.generate.program import Call, Line, Program, Step, TensorSpec, Trial, trial_from_plain
+from conformance.generate.program import Call, Line, Program, Step, TensorSpec, Trial, trial_from_bytes
 
 
 class Device:
@@ -20,16 +20,23 @@ class Device:
 
     def __init__(self, maker: Shadow) -> None:
         self._maker = maker
+        self._answer: Any = None
 
     def start(self) -> None:
         """Nothing has to be started."""
 
     end = start
 
-    def call(self, verb: str, phase: str, seconds: float, *, trial: Any, **arguments: Any) -> Any:
+    def ask(self, verb: str, phase: str, seconds: float, **arguments: Any) -> None:
+        self._answer = self.call(verb, phase, seconds, **arguments)
+
+    def answer(self, seconds: float) -> Any:
+        return self._answer
+
+    def call(self, verb: str, phase: str, seconds: float, *, trial: bytes, **arguments: Any) -> Any:
         if verb == "know":
-            return know(trial_from_plain(trial), copies=False, **arguments)
-        return play(trial_from_plain(trial), self._maker if verb == "play" else Shadow(copies=False), **arguments)
+            return know(trial_from_bytes(trial), copies=False, **arguments)
+        return play(trial_from_bytes(trial), self._maker if verb == "play" else Shadow(copies=False), **arguments)
 
 
 class Backend(Shadow):
