@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from conformance.api.errors import DeviceEnded, DeviceTimeout, SubjectError
+from conformance.api.errors import DeviceEnded, DeviceTimeout, GarbledValue, SubjectError
 from conformance.compare.refusals import operator_named, says_that_it_refuses
-from conformance.compare.values import decode
 from conformance.devices import Device
+from conformance.generate.answers import Answer, answered, read
 from conformance.generate.judge import Difference, Knowledge, Rules, differences
 from conformance.generate.program import Trial, as_bytes
 
@@ -26,8 +26,6 @@ CONTROL_SECONDS = 60.0
 #: However much haste there is, a trial has so many seconds, and so many times what the slowest took that came back.
 _LEAST_SECONDS = 2.0
 _TIMES_THE_SLOWEST = 5.0
-#: What stands in an answer of which a step raised.
-_RAISED = b"raised"
 #: In which phase an operator may be refused.
 _LOWERING = "lower"
 
@@ -117,18 +115,18 @@ class Laboratory:
         data = as_bytes(trial)
         self.played.append(trial)
         assert self._subject is not None
-        ended: DeviceEnded | SubjectError | None = None
-        answer = b""
+        ended: DeviceEnded | SubjectError | GarbledValue | None = None
+        answer: Answer | None = None
         # both at once: the backend has one processor, PyTorch another
         self._ask_control("shadow", trial=data, leaks=leaks)
         try:
             began = time.monotonic()
-            answer = self._subject.call("play", "run", self._allowed(), trial=data, leaks=leaks)
+            answer = answered(self._subject.call("play", "run", self._allowed(), trial=data, leaks=leaks))
             self._slowest = max(self._slowest, time.monotonic() - began)
-        except (DeviceEnded, SubjectError) as error:
+        except (DeviceEnded, SubjectError, GarbledValue) as error:
             ended = error
-        eager = self._answer_of_control()
-        if ended is None and answer == eager and _RAISED not in eager:
+        eager = answered(self._answer_of_control())
+        if answer is not None and answer.rows == eager.rows and _first_call(trial) not in eager.failed:
             return []  # bit by bit, as most are
         if isinstance(ended, DeviceEnded):
             self.fresh()
@@ -138,10 +136,14 @@ class Laboratory:
                 self._timed_out()
             self._expect_no_excuse_for_end(data, ended)
             raise Ended(ended) from ended
-        if ended is not None:
+        if answer is None:
             # the backend could not be loaded, or something outside of the steps raised
-            return [Difference(0, "error", str(ended), ended.phase)]
-        actual = decode(answer)
+            return [Difference(0, "error", str(ended), getattr(ended, "phase", None) or "run")]
+        try:
+            actual = read(answer, trial)
+        except GarbledValue as error:
+            self.fresh()
+            return [Difference(0, "error", str(error))]
         if not differences(trial, known, actual, self.rules):
             if not takes:
                 raise Discarded("invalid")  # both raise
@@ -157,16 +159,11 @@ class Laboratory:
         return min(allowed, max(allowed * self.haste, _LEAST_SECONDS, _TIMES_THE_SLOWEST * self._slowest))
 
     @staticmethod
-    def _known(trial: Trial, eager: bytes) -> tuple[Knowledge, bool]:
+    def _known(trial: Trial, eager: Answer) -> tuple[Knowledge, bool]:
         """What eager PyTorch does, and whether it takes the first call. Raises Discarded where it makes no model."""
-        rows = decode(eager)
-        first: dict[str, Any] = next(
-            (row for step, row in zip(trial.steps, rows, strict=False) if step.call is not None), {}
-        )
-        made = [row for step, row in zip(trial.steps, rows, strict=False) if step.action in ("model", "weights")]
-        if any("raised" in row for row in made):
+        if any(trial.steps[number].action in ("model", "weights") for number in eager.failed):
             raise Discarded("invalid")
-        return Knowledge(rows), "raised" not in first
+        return Knowledge(read(eager, trial)), _first_call(trial) not in eager.failed
 
     def _beyond_rounding(
         self, trial: Trial, data: bytes, known: Knowledge, actual: Sequence[Any]
@@ -189,7 +186,7 @@ class Laboratory:
     def _exact(self, trial: Trial, data: bytes, eager: list[dict[str, Any]], noises: int) -> Knowledge:
         """What is right in 64 bits, and how sure that is. Raises Discarded where the program is another one there."""
         self._ask_control("know", trial=data, coarsest=trial.coarsest(), noises=noises)
-        exact, *noisy = map(decode, self._answer_of_control())
+        exact, *noisy = (read(answered(each), trial) for each in self._answer_of_control())
         for rows in (exact, *noisy):
             if any(("raised" in one) != ("raised" in two) for one, two in zip(eager, rows, strict=False)):
                 raise Discarded("unstable")
@@ -233,7 +230,7 @@ class Laboratory:
         needed = trial.without_dead_code()
         data_needed = as_bytes(needed)
         self._ask_control("shadow", trial=data_needed, leaks=leaks)
-        without, _ = self._known(needed, self._answer_of_control())
+        without, _ = self._known(needed, answered(self._answer_of_control()))
         if any("raised" in one and "raised" not in two for one, two in zip(known.eager, without.eager, strict=True)):
             return needed, data_needed, without
         return trial, data, known
@@ -244,8 +241,8 @@ class Laboratory:
         for place, opened in enumerate(self._open_excuses):
             device = self._excuses[place] = self._excuses[place] or opened()
             try:
-                rows = decode(device.call("play", "run", CONTROL_SECONDS, trial=data, leaks=leaks))
-            except (DeviceEnded, SubjectError):
+                rows = read(answered(device.call("play", "run", CONTROL_SECONDS, trial=data, leaks=leaks)), trial)
+            except (DeviceEnded, SubjectError, GarbledValue):
                 device.end()
                 self._excuses[place] = None
                 raise Discarded("PyTorch's") from None
@@ -269,6 +266,11 @@ class Laboratory:
                 raise Discarded("PyTorch's") from error
             except SubjectError:
                 continue
+
+
+def _first_call(trial: Trial) -> int:
+    """The number of the first step that is a call; -1 where there is none."""
+    return next((number for number, step in enumerate(trial.steps) if step.call is not None), -1)
 
 
 def _raised_by_lowering(raised: dict[str, Any], *, backward: bool) -> bool:

@@ -19,8 +19,9 @@ from typing import Any
 
 import torch
 
-from conformance.compare.values import encode_for_python, tensors_in
+from conformance.compare.values import tensors_in
 from conformance.devices.protocol import describe_exception
+from conformance.generate.answers import written
 from conformance.generate.inputs import arguments_of, make
 from conformance.generate.makers import Maker, SavingMaker, Shadow
 from conformance.generate.noise import Noise
@@ -30,8 +31,9 @@ from conformance.generate.program import Call, Program, Step, Trial
 _numbers = itertools.count()
 
 
-def play(trial: Trial, maker: Maker, *, leaks: bool = False) -> bytes:
-    """Play a trial: for each step what was seen, and for the trial what it left, encoded; see :class:`Player`.
+def play(trial: Trial, maker: Maker, *, leaks: bool = False) -> dict[str, Any]:
+    """Play a trial: for each step what was seen, and for the trial what it left; see :class:`Player`.
+    Written as an :class:`~conformance.generate.answers.Answer`.
 
     ``leaks`` also asks what is kept when all is dropped.
     """
@@ -46,7 +48,7 @@ def play(trial: Trial, maker: Maker, *, leaks: bool = False) -> bytes:
         finally:
             player.models.clear()
             maker.forget()
-        return encode_for_python(rows)
+        return written(rows)
 
 
 @functools.cache
@@ -56,15 +58,15 @@ def _freeze() -> None:
     gc.freeze()
 
 
-def play_wide(trial: Trial, *, copies: bool, noise: tuple[str, int] | None = None) -> bytes:
-    """What plain PyTorch computes in 64 bits where the trial has fewer: a row for each step, encoded.
+def play_wide(trial: Trial, *, copies: bool, noise: tuple[str, int] | None = None) -> dict[str, Any]:
+    """What plain PyTorch computes in 64 bits where the trial has fewer: a row for each step.
 
     ``noise`` is the dtype whose last place is in doubt, and the seed of where it is moved.
     """
     with warnings.catch_warnings(), _default_dtype(torch.float64):
         warnings.simplefilter("ignore")
         player = Player(trial, Shadow(copies=copies), wide=True, noise=noise)
-        return encode_for_python([player.step(each) for each in trial.steps])
+        return written([*(player.step(each) for each in trial.steps), {"late": [], "state": {}}])
 
 
 class Player:
@@ -356,7 +358,7 @@ _MODES: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = {
 }
 
 
-def know(trial: Trial, coarsest: str, *, copies: bool, noises: int) -> list[bytes]:
+def know(trial: Trial, coarsest: str, *, copies: bool, noises: int) -> list[dict[str, Any]]:
     """What plain PyTorch computes in 64 bits: exactly, and so often with noise in the ``coarsest`` dtype."""
     exact = play_wide(trial, copies=copies)
     return [exact, *(play_wide(trial, copies=copies, noise=(coarsest, seed)) for seed in range(noises))]

@@ -18,16 +18,16 @@ def add_verbs(verbs: Verbs, traits: ProgramTraits, maker: Callable[[Any], Maker]
     copies = traits.copies_weights
 
     @verbs
-    def shadow(session: Any, trial: bytes, leaks: bool = False) -> bytes:
+    def shadow(session: Any, trial: bytes, leaks: bool = False) -> dict[str, Any]:
         """What eager PyTorch makes of a trial."""
         return played(trial_from_bytes(trial), Shadow(copies=copies), leaks=leaks)
 
     @verbs
-    def know(session: Any, trial: bytes, coarsest: str, noises: int) -> list[bytes]:
+    def know(session: Any, trial: bytes, coarsest: str, noises: int) -> list[dict[str, Any]]:
         """What plain PyTorch computes in 64 bits; see :func:`conformance.generate.play.know`."""
         return known(trial_from_bytes(trial), coarsest, copies=copies, noises=noises)
 
     @verbs
-    def play(session: Any, trial: bytes, leaks: bool = False) -> bytes:
+    def play(session: Any, trial: bytes, leaks: bool = False) -> dict[str, Any]:
         """What comes of a trial with the backend; without one, of the toolchain alone."""
         return played(trial_from_bytes(trial), maker(session), leaks=leaks)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from conformance.compare.values import decode
+from conformance.generate.answers import answered, read
 from conformance.generate.judge import Knowledge, Rules, differences
 from conformance.generate.makers import Shadow
 from conformance.generate.play import know, play
@@ -40,11 +40,16 @@ def trial_of(
     return Trial((program,), (Step("model"), Step("lower"), *[Step("call", 0, call=call)] * calls))
 
 
+def rows(trial: Trial, answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a device answers about a trial, as the harness reads it."""
+    return read(answered(answer), trial)
+
+
 def found(trial: Trial, around: Maker, rules: Rules | None = None, *, leaks: bool = False) -> list[str]:
     """The observables in which something differs from plain PyTorch."""
-    eager = decode(play(trial, Shadow(copies=False), leaks=leaks))
-    exact, *noisy = map(decode, know(trial, trial.coarsest(), copies=False, noises=12))
-    actual = decode(play(trial, Broken(around), leaks=leaks))
+    eager = rows(trial, play(trial, Shadow(copies=False), leaks=leaks))
+    exact, *noisy = (rows(trial, each) for each in know(trial, trial.coarsest(), copies=False, noises=12))
+    actual = rows(trial, play(trial, Broken(around), leaks=leaks))
     known = Knowledge(eager, exact, noisy)
     return [each.observable for each in differences(trial, known, actual, rules or Rules())]
 
@@ -190,9 +195,9 @@ def test_an_error_that_is_swallowed_and_one_that_is_made_are_seen() -> None:
 
 def test_random_numbers_that_repeat_are_seen() -> None:
     trial = trial_of("v0 = torch.rand_like(x0)", FLOAT, calls=2, marks=("random",))
-    eager = decode(play(trial, Shadow(copies=False)))
+    eager = rows(trial, play(trial, Shadow(copies=False)))
     fixed = torch.rand(5, 3)
-    actual = decode(play(trial, Broken(changed(lambda result: fixed.clone()))))
+    actual = rows(trial, play(trial, Broken(changed(lambda result: fixed.clone()))))
     assert [each.observable for each in differences(trial, Knowledge(eager), actual, Rules())] == ["random state"]
 
 
