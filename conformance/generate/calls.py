@@ -56,13 +56,13 @@ class Calls:
     def _under(self, call: Call) -> Call:
         draw, traits = self._draw, self._scope.traits
         modes = ["grad", "no_grad", "inference"]
-        if draw.chance(5):
+        if draw.chance(4):
             modes = ["deterministic", "default float64", "autocast" if traits.keeps_gradients else "deterministic"]
         mode = draw.choice(modes)
         backward = self._scope.training and traits.keeps_gradients and mode not in ("no_grad", "inference")
         tensors = [place for place, each in enumerate(call.arguments) if isinstance(each, TensorSpec)]
         tied = None
-        if len(tensors) > 1 and not backward and draw.chance(6):
+        if len(tensors) > 1 and not backward and draw.chance(3):
             one, other = tensors[0], tensors[1]
             if self._alike(call.arguments[one], call.arguments[other]):
                 tied = (one, other, draw.of("same", "overlap") if traits.keeps_aliases else "same")

@@ -56,15 +56,15 @@ def _rules(families: tuple[str, ...], traits: ProgramTraits, missing: frozenset[
     )
 
 
-def draw_program(draw: Draw, scope: Scope, most: int = 7) -> tuple[Program, list[Argument]]:
+def draw_program(draw: Draw, scope: Scope, most: int = 12) -> tuple[Program, list[Argument]]:
     """A program, and the arguments that it is drawn for."""
     builder = Builder(draw, scope.traits, scope.missing)
     arguments = _arguments(draw, scope, builder)
-    if "parameters" not in scope.missing and draw.chance(4):
+    if "parameters" not in scope.missing and draw.chance(3):
         _state(draw, scope, builder)
     focus = _rules(FAMILIES.get(scope.theme, ()), scope.traits, scope.missing)
     everything = _rules((), scope.traits, scope.missing)
-    wanted = 1 + min(draw.upto(most - 1), draw.upto(most - 1)) if not draw.chance(40) else _MANY_STATEMENTS
+    wanted = 1 + draw.upto(most - 1) if not draw.chance(40) else _MANY_STATEMENTS
     for _ in range(wanted * 3):
         if builder.length >= wanted:
             break
@@ -152,9 +152,9 @@ def _shape(draw: Draw, scope: Scope, sizes: Sequence[int]) -> tuple[int, ...]:
 
 def layout_for(draw: Draw, scope: Scope, shape: Sequence[int]) -> str:
     """How an argument of that shape lies in memory."""
-    if "non_contiguous" in scope.missing or not draw.chance(3):
+    if "non_contiguous" in scope.missing or draw.upto(4) < 3:
         return "contiguous"
-    return draw.choice(_LAYOUTS)
+    return "channels_last" if len(shape) == 4 and draw.chance(2) else draw.choice(_LAYOUTS)
 
 
 def values_for(draw: Draw, scope: Scope) -> str:
@@ -175,7 +175,7 @@ def _result(draw: Draw, scope: Scope, builder: Builder) -> str:
         return last
     chosen = [last, *(name for name in names[:-1] if draw.chance(2))][:4]
     if draw.chance(8):
-        chosen.append(draw.choice([last, "x0"]) if scope.traits.keeps_aliases else last)
+        chosen.append(draw.choice([last, "x0"]))
     if len(chosen) == 1:
         return last if "single_tuple" in scope.missing or not draw.chance(4) else f"({last},)"
     listed = ", ".join(chosen)

@@ -127,10 +127,16 @@ class Builder:
     # Values to make others from.
 
     def pick(self, wanted: Callable[[Value], bool] = lambda value: True) -> Value:
-        """A value of that kind; later ones more often. Raises Abandoned where there is none."""
+        """A value of that kind; later ones more often. Raises Abandoned where there is none.
+
+        Now and then one that nothing made: only these have the layouts and values that were drawn for them.
+        """
         found = [value for value in reversed(self.values) if wanted(value)]
         if not found:
             raise Abandoned
+        given = [value for value in found if value.origin != "made"]
+        if given and self.draw.chance(3):
+            return self.draw.choice(given)
         return found[min(self.draw.upto(len(found) - 1), self.draw.upto(len(found) - 1))]
 
     def float_value(self, rank: int | None = None, least: int = 0) -> Value:

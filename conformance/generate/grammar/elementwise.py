@@ -67,7 +67,7 @@ def scaled(b: Builder) -> None:
     b.make(name, f"torch.{name}({one}, {other}, alpha={b.draw.of('2', '3', '-1')})")
 
 
-@rule("elementwise", "elementwise", weight=3)
+@rule("elementwise", "elementwise", weight=6)
 def unary(b: Builder) -> None:
     if b.draw.chance(3):
         one = b.pick(_number)
@@ -78,7 +78,7 @@ def unary(b: Builder) -> None:
     b.make(name, f"torch.{name}({one})")
 
 
-@rule("elementwise", "elementwise", weight=2)
+@rule("elementwise", "elementwise", weight=3)
 def activation(b: Builder) -> None:
     one = b.float_value()
     name = b.draw.choice(_ACTIVATIONS)

@@ -41,8 +41,9 @@ def _prime(count: int) -> bool:
     return count > 1 and all(count % each for each in range(2, math.isqrt(count) + 1))
 
 
-def _distinct(tensor: Tensor) -> int:
-    return int(tensor.flatten().unique().numel())
+def _repeated(tensor: Tensor) -> bool:
+    # torch.unique takes time in the square of the number of NaN
+    return tensor.numel() > 1 and not _some(tensor != tensor.flatten()[0])
 
 
 def _extreme(tensor: Tensor) -> bool:
@@ -86,7 +87,7 @@ VALUES: dict[str, Callable[[Tensor], bool]] = {
     "negative zero": lambda tensor: tensor.is_floating_point() and _some((tensor == 0) & tensor.signbit()),
     "negative": lambda tensor: tensor.dtype != torch.uint8 and bool((tensor < 0).all()),
     "ties": lambda tensor: tensor.numel() > 1 and int((tensor == tensor.max()).sum()) > 1,
-    "repeated": lambda tensor: tensor.numel() > 1 and _distinct(tensor) == 1,
+    "repeated": _repeated,
     "infinite": lambda tensor: _some(tensor.isinf()),
     "NaN": lambda tensor: _some(tensor.isnan()),
     "extreme": _extreme,
