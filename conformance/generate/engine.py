@@ -35,7 +35,7 @@ _SHRINKING_SECONDS_OF_A_CELL = 40.0
 _STATE = "process state"
 #: What a trial is taken for, one that ends a process, and one that hangs, where a number of programs is asked for:
 #: nothing goes by the clock then, so that a seed gives the same each time.
-_NOMINAL_SECONDS = {"": 0.03, "crash": 0.2, "hang": 1.0}
+_NOMINAL_SECONDS = {"": 0.02, "crash": 0.2, "hang": 1.0}
 #: A cell tells so many kinds of failures apart.
 _MOST_KINDS = 12
 #: Hypothesis is asked for so many at a time, which are drawn from a seed of their own.

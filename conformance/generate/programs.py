@@ -16,6 +16,8 @@ _VALUES = (
     "ordinary", "small", "halves", "positive", "negative", "zeros", "ones", "minus_zero", "repeated", "sorted", "large",
     "tiny", "inf", "minus_inf", "nan", "all_nan", "extremes",
 )  # fmt: skip
+#: Statements of a program. Where each kind of call is compiled anew a statement costs several times as much.
+_MOST_STATEMENTS, _MOST_WHERE_COMPILED = 12, 8
 #: A program has so many statements now and then.
 _MANY_STATEMENTS = 30
 _NOT_FINITE = ("inf", "minus_inf", "nan", "all_nan", "extremes", "minus_zero", "tiny")
@@ -56,8 +58,9 @@ def _rules(families: tuple[str, ...], traits: ProgramTraits, missing: frozenset[
     )
 
 
-def draw_program(draw: Draw, scope: Scope, most: int = 12) -> tuple[Program, list[Argument]]:
-    """A program, and the arguments that it is drawn for."""
+def draw_program(draw: Draw, scope: Scope, most: int | None = None) -> tuple[Program, list[Argument]]:
+    """A program of ``most`` statements or fewer, and the arguments that it is drawn for."""
+    most = most or (_MOST_WHERE_COMPILED if scope.traits.trains else _MOST_STATEMENTS)
     builder = Builder(draw, scope.traits, scope.missing)
     arguments = _arguments(draw, scope, builder)
     if "parameters" not in scope.missing and draw.chance(3):
