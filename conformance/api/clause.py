@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypedDict, TypeVar, Unpack
 
 from conformance.api.availability import Availability
 from conformance.api.features import Feature
+from conformance.api.promise import Promise, sources_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -83,12 +84,14 @@ class Clause:
     speaks_of: SpeaksOf
     #: What the backend must be able to do for the clause to say anything, beside what each case needs.
     needs: frozenset[Feature] = frozenset()
+    #: What it rests on, where its author said more than where that stands. Every graded clause of the contract does.
+    promises: tuple[Promise, ...] = ()
 
 
 class Particulars(TypedDict, total=False):
     """What :func:`clause` takes beside an id, each as there."""
 
-    source: str
+    source: str | Promise | tuple[Promise, ...]
     level: Level
     toolchain: str
     cases: Iterable[str]
@@ -109,7 +112,7 @@ class ClauseDecorator(Protocol):
 def clause(
     id: str,
     *,
-    source: str,
+    source: str | Promise | tuple[Promise, ...],
     level: Level,
     toolchain: str = "",
     cases: Iterable[str] = ("add",),
@@ -122,6 +125,7 @@ def clause(
 ) -> Callable[[Function], Function]:
     """Declare the decorated function to be the clause ``id``; its docstring is the statement.
 
+    ``source`` is what it rests on: promises, or the place of one.
     A function that takes ``target`` or ``native`` and names no ``targets`` is tried with an available one; one that
     names no ``runtimes`` by the toolchain's ordinary one; one that names no ``toolchain`` belongs to that of its
     folder.
@@ -133,11 +137,12 @@ def clause(
         statement = inspect.cleandoc(function.__doc__ or "")
         if not statement:
             raise ValueError(f"clause {id!r}: its function {function.__name__} needs a docstring, the statement")
+        promises = () if isinstance(source, str) else source if isinstance(source, tuple) else (source,)
         takes_target = not {"target", "native"}.isdisjoint(inspect.signature(function).parameters)
         stated = Clause(
             id=id,
             statement=statement,
-            source=source,
+            source=source if isinstance(source, str) else sources_of(promises),
             level=level,
             toolchain=toolchain,
             suite=function.__module__.rpartition(".")[2].removeprefix("test_"),
@@ -149,6 +154,7 @@ def clause(
             control=control,
             speaks_of=SpeaksOf(speaks_of),
             needs=frozenset(needs),
+            promises=promises,
         )
         if stated.speaks_of is SpeaksOf.GENERATED:
             _expect_generated(stated)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import inspect
 import json
 import shutil
@@ -114,6 +115,7 @@ def facts_of(clause: Clause) -> dict[str, str]:
     return {
         "level": clause.level.value,
         "source": clause.source,
+        **({"rests on": " ".join(each.says for each in clause.promises)} if clause.promises else {}),
         "suite": clause.suite,
         "toolchain": clause.toolchain,
         ("themes" if clause.speaks_of is SpeaksOf.GENERATED else "cases"): ", ".join(clause.cases)
@@ -132,6 +134,7 @@ def clause_document(clause: Clause) -> dict[str, Any]:
         "id": clause.id,
         "statement": _statement(clause),
         "source": clause.source,
+        "promises": [dataclasses.asdict(each) for each in clause.promises],
         "level": clause.level.value,
         "toolchain": clause.toolchain,
         "suite": clause.suite,

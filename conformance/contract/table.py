@@ -19,7 +19,7 @@ from conformance.extensions import ExtensionError, SuiteFolder, given
 from conformance.toolchains import Toolchain, default_toolchain, toolchain_named, toolchains
 
 #: The version of the contract that the shipped suites state. It changes when a clause is added, removed or changed.
-CONTRACT_VERSION = "3"
+CONTRACT_VERSION = "4"
 
 
 def clause_of(function: Any) -> Clause | None:

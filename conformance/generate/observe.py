@@ -26,7 +26,6 @@ def observed(result: Any, arguments: Sequence[Any], module: torch.nn.Module) -> 
     return {
         "result": _copied(result),
         "strides": [strides_of(each) for each in tensors],
-        "contiguous": [each.layout != torch.strided or each.is_contiguous() for each in tensors],
         "requires_grad": [each.requires_grad for each in tensors],
         "inference": [each.is_inference() for each in tensors],
         "aliases": aliases(tensors, arguments, module),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
 from conformance._util.privacy import without_paths
+from conformance.api.errors import ConformanceFailure, SubjectError
 from conformance.api.verdicts import Outcome
 from conformance.compare.comparison import Margin
 from conformance.devices import Trace
@@ -17,6 +20,8 @@ class Record:
     """What a clause notes beside its verdict: remarks for the report, and rows of its tables."""
 
     notes: list[str] = dataclasses.field(default_factory=list)
+    #: What the clause saw and does not grade, since nobody has promised otherwise; it stands among the notes as well.
+    reported: list[str] = dataclasses.field(default_factory=list)
     expected: dict[str, str] = dataclasses.field(default_factory=dict)
     observed: dict[str, str] = dataclasses.field(default_factory=dict)
     #: Rows of the operator table.
@@ -30,6 +35,17 @@ class Record:
     def note(self, text: str) -> None:
         """Add a remark that users of the report should see, whatever the verdict."""
         self.notes.append(text)
+
+    @contextlib.contextmanager
+    def reporting(self) -> Iterator[None]:
+        """Within the block a failure, or an exception of what is under test, is a remark, and the rest of the block is
+        left out: what is looked at there should be known, and nothing that is documented forbids it. A crash and a
+        timeout are what they are everywhere."""
+        try:
+            yield
+        except (ConformanceFailure, SubjectError) as failure:
+            self.reported.append(str(failure))
+            self.note(f"Reported, not graded: {failure}")
 
 
 @dataclasses.dataclass(frozen=True)

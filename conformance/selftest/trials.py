@@ -19,6 +19,7 @@ from typing import Any
 
 from conformance._util.privacy import without_paths
 from conformance._util.quiet import ignore_missing_numpy
+from conformance.api.saboteur import REPORTED
 from conformance.api.verdicts import Verdict
 from conformance.contract import Clause, SpeaksOf, contract_clauses, shipped_clauses, suite_function
 from conformance.contract.score import identity
@@ -260,23 +261,25 @@ def _try_clause(
     cells = sorted(cells_of(clause, description), key=lambda cell: cell.case not in revealing)
     reruns = 1 if Verdict.FLAKY.value in saboteur.verdicts else 0
     for result in results(_runs[saboteur.target], clause, cells, reruns):
-        outcome = result.outcome
-        caught = outcome.verdict.value in saboteur.verdicts and outcome.phase in saboteur.phases
-        if caught or outcome.verdict is not Verdict.PASS or last is None:
+        verdict, phase, message = _seen(result, saboteur)
+        caught = verdict == REPORTED or (verdict in saboteur.verdicts and phase in saboteur.phases)
+        if caught or verdict != Verdict.PASS.value or last is None:
             last = Found(
-                saboteur.source.name,
-                clause.id,
-                caught,
-                result.cell.id,
-                outcome.verdict.value,
-                outcome.phase,
-                without_paths(outcome.message),
+                saboteur.source.name, clause.id, caught, result.cell.id, verdict, phase, without_paths(message)
             )
             case = result.cell.case
         if caught:
             break
     assert last is not None, "a clause has a cell at least"
     return last, case
+
+
+def _seen(result: Result, saboteur: KnownSaboteur) -> tuple[str, str, str]:
+    """Verdict, phase and message of a cell; what it only reports is a verdict too for who is to be caught so."""
+    outcome, reported = result.outcome, result.record.reported
+    if outcome.verdict is Verdict.PASS and reported and REPORTED in saboteur.verdicts:
+        return REPORTED, "notes", reported[0]
+    return outcome.verdict.value, outcome.phase, outcome.message
 
 
 def _try_control(description: Description, cells: list[Cell]) -> list[Found | ControlFailure]:
@@ -289,6 +292,9 @@ def _try_control(description: Description, cells: list[Cell]) -> list[Found | Co
             if result.outcome.verdict.fails:
                 name, outcome = description.source.name, result.outcome
                 failing.append(ControlFailure(name, cell.id, outcome.verdict.value, without_paths(outcome.message)))
+            elif result.record.reported:
+                message = without_paths(result.record.reported[0])
+                failing.append(ControlFailure(description.source.name, cell.id, REPORTED, message))
     return failing
 
 

@@ -50,7 +50,7 @@ class ProgramTraits:
     copies_weights: bool
     #: Whether a result lies in the memory of an argument where it does in eager PyTorch; and is an argument.
     keeps_aliases: bool
-    #: Whether a result has the strides of eager PyTorch's; else it is contiguous where that is.
+    #: Whether a result has the strides of eager PyTorch's; else nothing is said of them.
     keeps_strides: bool
     #: Whether what eager PyTorch writes to arguments and buffers is written.
     keeps_writes: bool

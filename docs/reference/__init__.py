@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reference import contract, options, schema, words
+from reference import contract, options, promises, schema, words
 
 
 def pages() -> dict[str, str]:
@@ -13,6 +13,7 @@ def pages() -> dict[str, str]:
         "options.md": options.page(),
         "features.md": words.features_page(),
         "schema.md": schema.page(),
+        "promises.md": promises.page(),
         **contract.pages(),
     }
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import re
 import textwrap
 
 from conformance.contract import CONTRACT_VERSION, Clause, Level, SpeaksOf, shipped_clauses, suite_function
 from conformance.contract.evidence import shipped_evidence
-from reference.words import code, prose, table
-
-_ISSUE = re.compile(r"\b([\w.-]+/[\w.-]+)#(\d+)\b")
+from reference.words import code, linked, prose, table
 
 
 def pages() -> dict[str, str]:
@@ -58,7 +55,8 @@ def _clause(clause: Clause) -> str:
     kills = shipped_evidence().of(clause.id)
     facts = [
         ("level", clause.level.value),
-        ("source", _ISSUE.sub(r"[\1#\2](https://github.com/\1/issues/\2)", clause.source)),
+        *(("rests on", prose(each.says)) for each in clause.promises),
+        ("source", linked(clause.source)),
         (
             "themes" if clause.speaks_of is SpeaksOf.GENERATED else "cases",
             ", ".join(code(each) for each in clause.cases) or "every case of the corpus",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from conformance.api.features import known_features
+
+_ISSUE = re.compile(r"\b([\w.-]+/[\w.-]+)#(\d+)\b")
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -28,6 +31,11 @@ def _word(word: str) -> str:
 def code(text: str) -> str:
     """Text as code, in a table too."""
     return f"`{text}`".replace("|", "\\|")
+
+
+def linked(source: str) -> str:
+    """Where a clause's source stands, with links to issues."""
+    return _ISSUE.sub(r"[\1#\2](https://github.com/\1/issues/\2)", source)
 
 
 def features_page() -> str:

@@ -13,6 +13,7 @@ from conformance.discovery.describing import Description
 from conformance.run.cell_context import CellContext
 from conformance.run.result import Record
 from conformance.toolchains.dynamo.client import DynamoDevice, PreparedCase
+from conformance.toolchains.dynamo.promises import AVAILABILITY, DECLARED, REGISTERED
 from conformance.toolchains.dynamo.vendor_runtime import (
     OK,
     REFUSED,
@@ -25,13 +26,10 @@ from conformance.toolchains.dynamo.vendor_runtime import (
     told,
 )
 
-CUSTOM_BACKENDS = "https://docs.pytorch.org/docs/stable/torch.compiler_custom_backends.html"
-AVAILABILITY = "pytorch/pytorch#53068"
-
 clause = clauses(source=AVAILABILITY, level=Level.CORE, cases=("chain",), control=Control.NONE)
 
 
-@clause("runtime.entry-point", source=CUSTOM_BACKENDS)
+@clause("runtime.entry-point", source=REGISTERED)
 def test_entry_point(host: DynamoDevice, case: PreparedCase) -> None:
     """The backend's name leads PyTorch to one callable, the same each time: no other distribution and no backend of
     PyTorch's own has that name, and what it leads to can be registered (it is hashed, and given attributes)."""
@@ -40,7 +38,7 @@ def test_entry_point(host: DynamoDevice, case: PreparedCase) -> None:
     check(not problems, "; ".join(problems))
 
 
-@clause("runtime.absent", source=CUSTOM_BACKENDS)
+@clause("runtime.absent")
 def test_absent(
     host: DynamoDevice, case: PreparedCase, backend: Description, context: CellContext, record: Record
 ) -> None:
@@ -53,7 +51,8 @@ def test_absent(
     except SubjectError as error:
         record.note(f"Without {', '.join(missing)}: {told(error)}")
         check(
-            is_clear(error, backend.name, missing), f"the error names neither {backend.name!r} nor {missing}: {error}"
+            is_clear(error, backend.name, missing),
+            f"the error names neither {backend.name!r} nor the package of {missing}: {error}",
         )
         return
     found = absent.run(lowered, case.call.inputs).result
@@ -105,6 +104,7 @@ def test_target(
 
 @clause(
     "runtime.fallback",
+    source=DECLARED,
     cases=("chain", "matmul", "reductions", "softmax", "network", "beyond_32_bits"),
     needs=(features.delegation,),
 )

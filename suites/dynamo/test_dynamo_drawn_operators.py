@@ -6,11 +6,12 @@ from conformance.contract import Control, Level, SpeaksOf, clause
 from conformance.operators.themes import THEMES
 from conformance.run.cell_context import CellContext
 from conformance.run.operators import try_operators
+from conformance.toolchains.dynamo.promises import EQUIVALENT, OPINFO
 
 
 @clause(
     "compile.operators.correct",
-    source="pytorch/pytorch#89373, and op_db of torch.testing._internal.common_methods_invocations",
+    source=(EQUIVALENT, OPINFO),
     level=Level.CORE,
     cases=THEMES,
     control=Control.NONE,

@@ -6,9 +6,10 @@ from conformance.contract import Control, Level, SpeaksOf, clauses
 from conformance.generate import THEMES_OF_PROGRAMS, THEMES_OF_SCENARIOS, TRAINING
 from conformance.run.cell_context import CellContext
 from conformance.run.generated import try_programs, try_scenarios
+from conformance.toolchains.dynamo.promises import EQUIVALENT, GUARDS
 
 clause = clauses(
-    source="pytorch/pytorch#89373, and https://docs.pytorch.org/docs/stable/torch.compiler_custom_backends.html",
+    source=(EQUIVALENT, GUARDS),
     level=Level.CORE,
     control=Control.NONE,
     speaks_of=SpeaksOf.GENERATED,

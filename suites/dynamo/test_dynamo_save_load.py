@@ -10,28 +10,34 @@ from conformance.contract import Control, Level, clauses
 from conformance.discovery.describing import Description
 from conformance.run.result import Record
 from conformance.toolchains import corpus
-from conformance.toolchains.dynamo.assertions import assert_counts, assert_same_effects
+from conformance.toolchains.dynamo.assertions import assert_counts, assert_same_effects, package_of
 from conformance.toolchains.dynamo.client import DynamoDevice, PreparedCase
+from conformance.toolchains.dynamo.promises import (
+    CACHE_ARTIFACTS,
+    DECLARED,
+    EQUIVALENT,
+    EXPORTED,
+    MARKED,
+    PACKAGED,
+)
 
 #: The rows of both arguments.
 ROWS = ((0, 0), (1, 0))
 #: torch.export takes no branch on data, and these are called with other sizes than they are exported for.
 NOT_EXPORTED = ("branch_on_data", "sizes", "sized_backward")
-EXPORTED = tuple(case.name for case in corpus("dynamo") if case.name not in NOT_EXPORTED)
+EXPORTED_CASES = tuple(case.name for case in corpus("dynamo") if case.name not in NOT_EXPORTED)
 REPRESENTATIVE = ("chain", "matmul", "several_outputs", "parameters", "network")
 
-export_clause = clauses(source="pytorch/pytorch#89373, and torch.export", level=Level.CORE)
+export_clause = clauses(source=(EXPORTED, EQUIVALENT), level=Level.CORE)
 package_clause = clauses(
-    source="pytorch/pytorch#89373, and torch.compiler.load_compiled_function",
+    source=(PACKAGED, EQUIVALENT),
     level=Level.COMPLETE,
     needs=(features.packages,),
 )
-cache_clause = clauses(
-    source="pytorch/pytorch#89373, and torch.compiler.save_cache_artifacts", level=Level.CORE, cases=REPRESENTATIVE
-)
+cache_clause = clauses(source=(CACHE_ARTIFACTS, EQUIVALENT), level=Level.CORE, cases=REPRESENTATIVE)
 
 
-@export_clause("export.same-outputs", cases=EXPORTED)
+@export_clause("export.same-outputs", cases=EXPORTED_CASES)
 def test_exported_outputs(host: DynamoDevice, target: DynamoDevice, case: PreparedCase) -> None:
     """A model that is exported and saved, and loaded and compiled in another process, gives the same outputs there; and
     it is the backend's code that ran."""
@@ -41,7 +47,7 @@ def test_exported_outputs(host: DynamoDevice, target: DynamoDevice, case: Prepar
     assert_counts(target.counts(lowered), case.name, least_runs=len(case.calls))
 
 
-@export_clause("export.dynamic-sizes", cases=("sizes",), needs=(features.dynamic_shapes,))
+@export_clause("export.dynamic-sizes", source=(EXPORTED, MARKED), cases=("sizes",), needs=(features.dynamic_shapes,))
 def test_exported_sizes(host: DynamoDevice, target: DynamoDevice, case: PreparedCase) -> None:
     """A program that is exported for any size is lowered once for marked dimensions, and serves every size from two
     up."""
@@ -79,7 +85,7 @@ def test_exported_mutation(host: DynamoDevice, target: DynamoDevice, case: Prepa
 def test_packaged_outputs(host: DynamoDevice, target: DynamoDevice, case: PreparedCase) -> None:
     """What ``aot_compile`` makes of a model, saved and loaded in another process, gives the same outputs there, each
     argument in its place."""
-    loaded = target.load_package(host.package(case, case.call.inputs))
+    loaded = target.load_package(package_of(host, case))
     model = target.build(case)
     for call in (*case.calls, *case.calls):
         result, _ = target.run_package(loaded, model, call.inputs)
@@ -90,7 +96,7 @@ def test_packaged_outputs(host: DynamoDevice, target: DynamoDevice, case: Prepar
 def test_packages_are_ready(host: DynamoDevice, target: DynamoDevice, case: PreparedCase) -> None:
     """Nothing is compiled where a package is loaded and called: neither Dynamo, nor AOT Autograd, nor a tracer does
     any work there."""
-    loaded = target.load_package(host.package(case, case.call.inputs))
+    loaded = target.load_package(package_of(host, case))
     check(not loaded.work, f"loading the package of {case.name} does a compiler's work: {', '.join(loaded.work)}")
     model = target.build(case)
     for number in ("first", "second"):
@@ -103,7 +109,7 @@ def test_packages_take_weights(
     host: DynamoDevice, target: DynamoDevice, bare: DynamoDevice, case: PreparedCase
 ) -> None:
     """A package computes with the weights of the model that it is called with, whatever they were when it was made."""
-    loaded = target.load_package(host.package(case, case.call.inputs))
+    loaded = target.load_package(package_of(host, case))
     expected = bare.run(bare.build(case, variant=1), case.call.inputs).result
     for variant, wanted in ((1, expected), (0, case.call.expected)):
         result, _ = target.run_package(loaded, target.build(case, variant), case.call.inputs)
@@ -113,7 +119,7 @@ def test_packages_take_weights(
 @package_clause("package.guards", cases=("chain", "matmul", "parameters"))
 def test_packages_check_their_guards(host: DynamoDevice, target: DynamoDevice, case: PreparedCase) -> None:
     """Inputs that a package was not made for raise an error, and no value comes of them; later calls are sound."""
-    loaded, model = target.load_package(host.package(case, case.call.inputs)), target.build(case)
+    loaded, model = target.load_package(package_of(host, case)), target.build(case)
     first, *others = case.call.inputs
     for what, inputs in (("a dtype", (first.double(), *others)), ("a rank", (first[None], *others))):
         with refused(f"{what} that {case.name} was not compiled for") as refusal:
@@ -123,7 +129,7 @@ def test_packages_check_their_guards(host: DynamoDevice, target: DynamoDevice, c
     assert_close(result, case.call.expected, f"the package of {case.name}, after a failed guard")
 
 
-@package_clause("package.refusal", cases=("chain",), control=Control.NONE, needs=())
+@package_clause("package.refusal", source=DECLARED, cases=("chain",), control=Control.NONE, needs=())
 def test_packages_are_refused(host: DynamoDevice, case: PreparedCase, backend: Description) -> None:
     """A backend whose compiled code cannot be saved is refused when it is compiled ahead of time, with an error that
     PyTorch has for that (AOT Autograd's own says "OutputCode") or one that names the backend."""

@@ -13,8 +13,9 @@ from conformance.contract import Control, Level, clauses
 from conformance.run.cell_context import CellContext
 from conformance.toolchains.torchscript.assertions import assert_bundle
 from conformance.toolchains.torchscript.client import PreparedCase, TorchScriptDevice
+from conformance.toolchains.torchscript.promises import ATTRIBUTES
 
-clause = clauses(source="pytorch/pytorch#71597", level=Level.MOBILE, runtimes=("full", "lite"))
+clause = clauses(source=ATTRIBUTES, level=Level.MOBILE, runtimes=("full", "lite"))
 
 
 def samples_of(case: PreparedCase) -> dict[str, list[tuple[Any, ...]]]:

@@ -10,11 +10,12 @@ from conformance.contract import Control, Level, clauses
 from conformance.discovery.describing import Description
 from conformance.toolchains.torchscript.assertions import unmangled
 from conformance.toolchains.torchscript.client import PreparedCase, TorchScriptDevice
+from conformance.toolchains.torchscript.promises import COMPOSED, GIVEN_MODULE, STATE
 
 #: Cases of two tensors of one shape, which the parents of these clauses can call.
 PAIRS = ("add", "add_sub", "weighted_pair")
 
-clause = clauses(source="pytorch/pytorch#41145", level=Level.CORE)
+clause = clauses(source=COMPOSED, level=Level.CORE)
 
 
 @clause("composition.nested", cases=(*PAIRS, "in_place"))
@@ -68,7 +69,7 @@ def test_selective_errors(
         host.lower_selectively(cases, names=["first"], scripted=False)
 
 
-@clause("composition.several", source="pytorch/pytorch#53068", cases=PAIRS)
+@clause("composition.several", source=(COMPOSED, STATE), cases=PAIRS)
 def test_several(
     host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase, other_case: Callable[[str], PreparedCase]
 ) -> None:
@@ -84,7 +85,7 @@ def test_several(
             assert_close(target.run(loaded, "forward", call.inputs), expected, f"{where}, loaded")
 
 
-@clause("composition.deepcopy", source="pytorch/pytorch#53068", cases=("add", "two_methods", "parameters"))
+@clause("composition.deepcopy", source=STATE, cases=("add", "two_methods", "parameters"))
 def test_deepcopy(host: TorchScriptDevice, case: PreparedCase) -> None:
     """A deep copy computes the same and is independent: the original may run before it, or be gone."""
     lowered = host.lower(case)
@@ -100,7 +101,7 @@ def test_deepcopy(host: TorchScriptDevice, case: PreparedCase) -> None:
         assert_close(host.run_call(duplicate, call)[0], call.expected, f"a copy of {case.name}, its own copy gone")
 
 
-@clause("composition.deepcopy-then-lower", source="pytorch/pytorch#53068")
+@clause("composition.deepcopy-then-lower", source=(STATE, GIVEN_MODULE))
 def test_lowering_after_deepcopy(host: TorchScriptDevice, case: PreparedCase) -> None:
     """After a deep copy of a lowered module, the original can be lowered again, and all of them compute the same."""
     original = host.script(case)

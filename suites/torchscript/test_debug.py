@@ -19,13 +19,14 @@ from conformance.toolchains.torchscript.assertions import NOT_AVAILABLE
 from conformance.toolchains.torchscript.client import Artifact, PreparedCase, TorchScriptDevice
 from conformance.toolchains.torchscript.damage.archive import debug_handles, underlined_lines
 from conformance.toolchains.torchscript.damage.processed import damaged_programs
+from conformance.toolchains.torchscript.promises import DEBUG
 
 BOTH = ("full", "lite")
 LITE = ("lite",)
 #: The argument of ``two_branches`` that does not fit → where that shows: the submodule, the operator, the source.
 PLACES = {1: ("left(_Adder)", "aten::add", "x + y"), 2: ("right(_Subtractor)", "aten::sub", "x - y")}
 
-clause = clauses(source="pytorch/pytorch#52603", level=Level.COMPLETE)
+clause = clauses(source=DEBUG, level=Level.COMPLETE)
 
 
 def misfit(case: PreparedCase, position: int) -> tuple[Any, ...]:

@@ -6,11 +6,12 @@ from conformance.contract import Control, Level, SpeaksOf, clause
 from conformance.operators.themes import THEMES
 from conformance.run.cell_context import CellContext
 from conformance.run.operators import try_operators
+from conformance.toolchains.torchscript.promises import OPINFO, REFUSED, SAME_MODULE
 
 
 @clause(
     "operators.correct",
-    source="pytorch/pytorch#52603, and op_db of torch.testing._internal.common_methods_invocations",
+    source=(REFUSED, SAME_MODULE, OPINFO),
     level=Level.CORE,
     cases=THEMES,
     control=Control.NONE,

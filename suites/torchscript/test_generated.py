@@ -6,9 +6,10 @@ from conformance.contract import Control, Level, SpeaksOf, clauses
 from conformance.generate import THEMES_OF_PROGRAMS, THEMES_OF_SCENARIOS
 from conformance.run.cell_context import CellContext
 from conformance.run.generated import try_programs, try_scenarios
+from conformance.toolchains.torchscript.promises import SAME_MODULE
 
 clause = clauses(
-    source="pytorch/pytorch#41145, whose test/jit/test_backends.py holds a lowered module against the scripted one",
+    source=SAME_MODULE,
     level=Level.CORE,
     control=Control.NONE,
     speaks_of=SpeaksOf.GENERATED,

@@ -10,6 +10,7 @@ from conformance.api.assertions import check, refused
 from conformance.compare.assertions import assert_close, assert_equal, assert_requires_no_grad
 from conformance.contract import Level, clauses
 from conformance.toolchains.torchscript.client import PreparedCase, Step, TorchScriptDevice
+from conformance.toolchains.torchscript.promises import EXECUTE, MOBILE_MODELS, NO_GRAD, STATE, THREADS
 
 #: With parameters, without any, and with weights whose packing runs operators while the module is loaded.
 MODELS = ("add", "linear", "conv_net", "quantized_linear")
@@ -17,7 +18,7 @@ GUARDS = ("none", "no_grad", "inference_mode")
 #: Autograd refuses weights that were made in inference mode, so plain PyTorch cannot take them out of it.
 PAIRS = [pair for pair in itertools.product(GUARDS, GUARDS) if pair != ("inference_mode", "none")]
 
-clause = clauses(source="pytorch/pytorch#26477", level=Level.COMPLETE, runtimes=("full", "lite"))
+clause = clauses(source=NO_GRAD, level=Level.COMPLETE, runtimes=("full", "lite"))
 
 
 @clause("inference.guards", cases=MODELS)
@@ -31,7 +32,7 @@ def test_guards(host: TorchScriptDevice, target: TorchScriptDevice, case: Prepar
             assert_close(result, call.expected, f"{case.name}, loaded under {loading} and run under {running}")
 
 
-@clause("inference.taken-out", source="pytorch/pytorch#26764", cases=("add", "quantized_linear"))
+@clause("inference.taken-out", source=MOBILE_MODELS, cases=("add", "quantized_linear"))
 def test_taken_out(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """A module that was loaded in inference mode runs outside of it, if its weights have no gradients."""
     loaded = target.load_under("inference_mode", host.save(host.lower(case)))
@@ -79,7 +80,12 @@ def test_requires_no_grad(host: TorchScriptDevice, target: TorchScriptDevice, ca
                 assert_requires_no_grad(result, where)
 
 
-@clause("inference.inputs-untouched", cases=("add", "several_outputs", "non_contiguous", "linear"), runtimes=("full",))
+@clause(
+    "inference.inputs-untouched",
+    source=(NO_GRAD, EXECUTE),
+    cases=("add", "several_outputs", "non_contiguous", "linear"),
+    runtimes=("full",),
+)
 def test_inputs_are_untouched(host: TorchScriptDevice, case: PreparedCase) -> None:
     """Under a guard too running mutates no input; outputs share memory with no input and no earlier output, and keep
     their values."""
@@ -90,7 +96,7 @@ def test_inputs_are_untouched(host: TorchScriptDevice, case: PreparedCase) -> No
                 check(not found, f"{case.name}.{call.method} under {guard}: {what.replace('_', ' ')}: {found}")
 
 
-@clause("inference.threads", cases=("add", "two_methods", "linear", "lstm", "quantized_linear"))
+@clause("inference.threads", source=THREADS, cases=("add", "two_methods", "linear", "lstm", "quantized_linear"))
 def test_threads(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Run from a fresh thread, and from several at once, on one module and on several: the same outputs each time."""
     artifact = host.save(host.lower(case))
@@ -105,7 +111,7 @@ def test_threads(host: TorchScriptDevice, target: TorchScriptDevice, case: Prepa
                 assert_close(result, call.expected, where)
 
 
-@clause("inference.thread-local", cases=("add", "linear"))
+@clause("inference.thread-local", source=(NO_GRAD, THREADS), cases=("add", "linear"))
 def test_thread_local(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """The guards are thread-local: a module that is used in several threads while one stands under a guard changes the
     modes of none of them."""
@@ -118,7 +124,7 @@ def test_thread_local(host: TorchScriptDevice, target: TorchScriptDevice, case: 
         assert_equal(target.modes(), outside, f"{case.name}: the modes of the thread that started them")
 
 
-@clause("inference.loading-threads", source="pytorch/pytorch#26764", cases=("add", "linear", "quantized_linear"))
+@clause("inference.loading-threads", source=(THREADS, STATE), cases=("add", "linear", "quantized_linear"))
 def test_loading_threads(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Several threads that load an artifact at once each get a module that computes what is right."""
     found = target.load_in_threads(host.save(host.lower(case)), case.call)
@@ -127,7 +133,7 @@ def test_loading_threads(host: TorchScriptDevice, target: TorchScriptDevice, cas
         assert_close(result, case.call.expected, f"{case.name}, loaded by four threads at once")
 
 
-@clause("inference.mobilenet", source="pytorch/pytorch#26764", cases=("mobilenet_v2", "mobilenet_v2_int8"))
+@clause("inference.mobilenet", source=MOBILE_MODELS, cases=("mobilenet_v2", "mobilenet_v2_int8"))
 def test_mobilenet(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """MobileNetV2, fp32 and int8, loads and runs, with and without the guards."""
     artifact = host.save(host.lower(case))

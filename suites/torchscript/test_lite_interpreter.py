@@ -16,11 +16,12 @@ from conformance.toolchains.torchscript.client import PreparedCase, TorchScriptD
 from conformance.toolchains.torchscript.damage.archive import truncations
 from conformance.toolchains.torchscript.damage.processed import damaged_programs
 from conformance.toolchains.torchscript.damage.survey import survey
+from conformance.toolchains.torchscript.promises import ATTRIBUTES, COMPOSED, EXECUTE, LITE, REGISTRATION, STATE
 
 EVERY_CASE: tuple[str, ...] = ()
 REPRESENTATIVE = ("add", "two_methods", "parameters", "lstm")
 
-clause = clauses(source="pytorch/pytorch#52870", level=Level.MOBILE, runtimes=("lite",))
+clause = clauses(source=LITE, level=Level.MOBILE, runtimes=("lite",))
 
 
 @clause("lite.same-outputs", cases=EVERY_CASE)
@@ -42,7 +43,7 @@ def test_types(host: TorchScriptDevice, target: TorchScriptDevice, case: Prepare
         assert_types_like(target.run_call(loaded, call)[0], call.expected, f"{case.name}.{call.method}, lite")
 
 
-@clause("lite.inputs-untouched", cases=REPRESENTATIVE)
+@clause("lite.inputs-untouched", source=(LITE, EXECUTE), cases=REPRESENTATIVE)
 def test_inputs_are_untouched(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Running there mutates no input; outputs share memory with no input and no earlier output."""
     loaded = target.load(host.save(host.lower(case)))
@@ -77,7 +78,7 @@ def test_from_loaded(
         )
 
 
-@clause("lite.unknown-backend", control=Control.NONE)
+@clause("lite.unknown-backend", source=(LITE, REGISTRATION), control=Control.NONE)
 def test_unknown_backend(
     host: TorchScriptDevice, bare: TorchScriptDevice, case: PreparedCase, backend: Description
 ) -> None:
@@ -88,7 +89,7 @@ def test_unknown_backend(
     assert_names(error, backend.name)
 
 
-@clause("lite.damaged", source="pytorch/pytorch#52603", cases=("add", "linear"), control=Control.NONE)
+@clause("lite.damaged", source=STATE, cases=("add", "linear"), control=Control.NONE)
 def test_damaged_program(
     host: TorchScriptDevice, target: TorchScriptDevice, context: CellContext, case: PreparedCase, record: Record
 ) -> None:
@@ -111,7 +112,7 @@ def test_truncated(
     check(not found.right, f"truncated artifacts load and run: {found}")
 
 
-@clause("lite.again", cases=("add", "parameters"))
+@clause("lite.again", source=(LITE, STATE), cases=("add", "parameters"))
 def test_again(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """An artifact can be loaded several times in a process; the modules live and die independently, and leave no open
     file behind."""
@@ -131,7 +132,7 @@ def test_again(host: TorchScriptDevice, target: TorchScriptDevice, case: Prepare
     assert_equal(target.process_state()["open descriptors"], descriptors, "open descriptors after three more loads")
 
 
-@clause("lite.growth", cases=("conv_net", "add"))
+@clause("lite.growth", source=(LITE, EXECUTE), cases=("conv_net", "add"))
 def test_growth(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Loading many times does not grow without bound."""
     artifact = host.save(host.lower(case))
@@ -154,7 +155,7 @@ def test_operators(host: TorchScriptDevice, target: TorchScriptDevice, case: Pre
     check(not found["unknown"], f"the artifact needs operators that the target does not have: {found['unknown']}")
 
 
-@clause("lite.operators-delegated", control=Control.NONE)
+@clause("lite.operators-delegated", source=(LITE, EXECUTE), control=Control.NONE)
 def test_operators_are_delegated(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """The artifact needs none of the tensor operators that the backend took over: it loads where they are stripped."""
     original = host.graph_of(host.script(case), case.methods[0])["operators"]
@@ -165,7 +166,7 @@ def test_operators_are_delegated(host: TorchScriptDevice, target: TorchScriptDev
     check(not kept, f"the artifact still needs {kept}")
 
 
-@clause("lite.composition", cases=("add", "add_sub"))
+@clause("lite.composition", source=(LITE, COMPOSED), cases=("add", "add_sub"))
 def test_composition(
     host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase, other_case: Callable[[str], PreparedCase]
 ) -> None:
@@ -178,7 +179,7 @@ def test_composition(
         assert_close(target.run(loaded, "forward", call.inputs), expected, f"a parent of {case.name}, lite")
 
 
-@clause("lite.attributes", source="pytorch/pytorch#71597")
+@clause("lite.attributes", source=ATTRIBUTES)
 def test_attributes(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Attributes and methods that are added to a lowered module survive there too."""
     lowered = host.lower(case)

@@ -9,6 +9,7 @@ from conformance.contract import Control, Level, clauses
 from conformance.discovery.describing import Description
 from conformance.toolchains.torchscript.assertions import NOT_AVAILABLE, assert_hands_over, unavailable
 from conformance.toolchains.torchscript.client import PreparedCase, TorchScriptDevice
+from conformance.toolchains.torchscript.promises import EXECUTE, FROM_CPP, SAVED, THREADS, UNAVAILABLE
 from conformance.toolchains.torchscript.shared_objects import is_of_python, needed_of_python
 
 NONE, FULL = Availability.NONE, Availability.FULL
@@ -18,7 +19,7 @@ OF_EVERY_TYPE = ("several_outputs", "nested_values", "scalars", "optionals", "st
 clause = clauses(level=Level.COMPLETE, runtimes=("full", "lite"))
 
 
-@clause("native.same-outputs", source="pytorch/pytorch#41145", cases=(*REPRESENTATIVE, *OF_EVERY_TYPE))
+@clause("native.same-outputs", source=SAVED, cases=(*REPRESENTATIVE, *OF_EVERY_TYPE))
 def test_outputs(host: TorchScriptDevice, native: TorchScriptDevice, case: PreparedCase) -> None:
     """A program without Python that loads a saved lowered module gets the same outputs from it, for every method."""
     loaded = native.load(host.save(host.lower(case)))
@@ -26,7 +27,7 @@ def test_outputs(host: TorchScriptDevice, native: TorchScriptDevice, case: Prepa
         assert_close(native.run_call(loaded, call)[0], call.expected, f"{case.name}.{call.method}, without Python")
 
 
-@clause("native.threads", source="pytorch/pytorch#26764")
+@clause("native.threads", source=THREADS)
 def test_threads(host: TorchScriptDevice, native: TorchScriptDevice, case: PreparedCase) -> None:
     """Several threads of a program without Python run one loaded module at once, where no lock of Python's keeps them
     apart, and each gets the outputs for its own inputs."""
@@ -36,7 +37,7 @@ def test_threads(host: TorchScriptDevice, native: TorchScriptDevice, case: Prepa
         assert_close(result, call.expected, f"{case.name}, one of {len(calls)} threads")
 
 
-@clause("native.unavailable", source="pytorch/pytorch#53068", hosts=(FULL, NONE), targets=(NONE,), control=Control.NONE)
+@clause("native.unavailable", source=UNAVAILABLE, hosts=(FULL, NONE), targets=(NONE,), control=Control.NONE)
 def test_unavailable(host: TorchScriptDevice, native: TorchScriptDevice, case: PreparedCase) -> None:
     """In a program without Python, loading where the backend is not available throws torch::jit::JITException with the
     text "Backend is not available.", and the program can go on."""
@@ -47,7 +48,7 @@ def test_unavailable(host: TorchScriptDevice, native: TorchScriptDevice, case: P
     check(not native.claims_directly(), "is_available() is true after loading was refused")
 
 
-@clause("native.error", source="pytorch/pytorch#41145")
+@clause("native.error", source=(SAVED, EXECUTE))
 def test_error(host: TorchScriptDevice, native: TorchScriptDevice, case: PreparedCase) -> None:
     """In a program without Python, an error of execute arrives as an exception with a text, and not as "Backend is not
     available."; the program and the module are sound afterwards."""
@@ -60,7 +61,7 @@ def test_error(host: TorchScriptDevice, native: TorchScriptDevice, case: Prepare
     assert_close(native.run_call(loaded, case.call)[0], case.call.expected, f"{case.name}, after an error")
 
 
-@clause("native.lowering", source="pytorch/pytorch#51797", cases=REPRESENTATIVE, control=Control.NONE)
+@clause("native.lowering", source=FROM_CPP, cases=REPRESENTATIVE, control=Control.NONE)
 def test_lowering(
     host: TorchScriptDevice,
     native: TorchScriptDevice,
@@ -79,7 +80,7 @@ def test_lowering(
         assert_close(target.run_call(loaded, call)[0], call.expected, f"{case.name}, lowered without Python")
 
 
-@clause("native.no-python", source="pytorch/pytorch#41145", runtimes=("full",), control=Control.NONE)
+@clause("native.no-python", source=SAVED, runtimes=("full",), control=Control.NONE)
 def test_no_python(
     host: TorchScriptDevice, native: TorchScriptDevice, case: PreparedCase, backend: Description
 ) -> None:

@@ -20,6 +20,7 @@ from conformance.toolchains.torchscript.damage.archive import flips, truncations
 from conformance.toolchains.torchscript.damage.processed import damaged_programs
 from conformance.toolchains.torchscript.damage.survey import survey
 from conformance.toolchains.torchscript.goldens import GOLDEN_CASES, GoldenSet
+from conformance.toolchains.torchscript.promises import ATTRIBUTES, SAVED, STATE
 
 EVERY_CASE: tuple[str, ...] = ()
 REPRESENTATIVE = ("add", "two_methods", "parameters", "lstm")
@@ -29,7 +30,7 @@ COMPANY = ("add", "add_sub")
 clause = clauses(level=Level.CORE)
 
 
-@clause("save-load.same-outputs", source="pytorch/pytorch#41145", cases=EVERY_CASE)
+@clause("save-load.same-outputs", source=SAVED, cases=EVERY_CASE)
 def test_outputs_survive_a_round_trip(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """A lowered module that is saved and loaded in another process gives the same outputs, for every method."""
     loaded = target.load(host.save(host.lower(case)))
@@ -37,7 +38,7 @@ def test_outputs_survive_a_round_trip(host: TorchScriptDevice, target: TorchScri
         assert_close(target.run_call(loaded, call)[0], call.expected, f"{case.name}.{call.method}, loaded")
 
 
-@clause("save-load.ways", source="pytorch/pytorch#41145", cases=("add", "linear"))
+@clause("save-load.ways", source=SAVED, cases=("add", "linear"))
 def test_ways(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Saving and loading work through a file, a buffer, and bytes, in any combination."""
     lowered = host.lower(case)
@@ -49,7 +50,7 @@ def test_ways(host: TorchScriptDevice, target: TorchScriptDevice, case: Prepared
             assert_close(target.run_call(loaded, case.call)[0], case.call.expected, where)
 
 
-@clause("save-load.host-gone", source="pytorch/pytorch#41145", cases=REPRESENTATIVE)
+@clause("save-load.host-gone", source=SAVED, cases=REPRESENTATIVE)
 def test_the_host_may_be_gone(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """An artifact needs nothing of the process that made it: it is loaded after that process has ended."""
     artifact = host.save(host.lower(case))
@@ -59,7 +60,7 @@ def test_the_host_may_be_gone(host: TorchScriptDevice, target: TorchScriptDevice
         assert_close(target.run_call(loaded, call)[0], call.expected, f"{case.name}, its host gone")
 
 
-@clause("save-load.spec", source="pytorch/pytorch#53068", cases=("add", "two_methods"), control=Control.NONE)
+@clause("save-load.spec", source=STATE, cases=("add", "two_methods"), control=Control.NONE)
 def test_spec(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """The compile spec survives saving and loading, and what preprocess kept of it does too."""
     original = host.script(case)
@@ -70,7 +71,7 @@ def test_spec(host: TorchScriptDevice, target: TorchScriptDevice, case: Prepared
     assert_equal(target.received_spec(loaded), host.received_spec(lowered), "the spec in the loaded processed module")
 
 
-@clause("save-load.again", source="pytorch/pytorch#53068", cases=REPRESENTATIVE)
+@clause("save-load.again", source=STATE, cases=REPRESENTATIVE)
 def test_again(host: TorchScriptDevice, target: TorchScriptDevice, context: CellContext, case: PreparedCase) -> None:
     """Save, load, save, load works, each in a process of its own, and computes the same."""
     first = target.load(host.save(host.lower(case)))
@@ -82,7 +83,7 @@ def test_again(host: TorchScriptDevice, target: TorchScriptDevice, context: Cell
         assert_close(third.run_call(second, call)[0], call.expected, f"{case.name}, saved and loaded twice")
 
 
-@clause("save-load.many", source="pytorch/pytorch#53068", cases=("add", "parameters"))
+@clause("save-load.many", source=STATE, cases=("add", "parameters"))
 def test_loading_several_times(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """One artifact can be loaded several times in a process; the modules live and die independently."""
     artifact = host.save(host.lower(case))
@@ -96,7 +97,7 @@ def test_loading_several_times(host: TorchScriptDevice, target: TorchScriptDevic
     assert_close(target.run_call(second, case.call)[0], case.call.expected, f"{case.name}, two of three gone")
 
 
-@clause("save-load.several-models", source="pytorch/pytorch#53068", cases=("add_sub", "weighted_pair", "linear"))
+@clause("save-load.several-models", source=(STATE, SAVED), cases=("add_sub", "weighted_pair", "linear"))
 def test_several_models_loaded(
     host: TorchScriptDevice,
     target: TorchScriptDevice,
@@ -123,7 +124,7 @@ def _loaded(
     return target.load(host.save(host.lower(host.script(case, variant)))), calls_of_twin(host, case, variant)
 
 
-@clause("save-load.attributes", source="pytorch/pytorch#71597")
+@clause("save-load.attributes", source=ATTRIBUTES)
 def test_attributes(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Attributes and methods that are added to a lowered module survive saving and loading."""
     lowered = host.lower(case)
@@ -136,7 +137,7 @@ def test_attributes(host: TorchScriptDevice, target: TorchScriptDevice, case: Pr
     assert_close(target.run_call(loaded, case.call)[0], case.call.expected, case.name)
 
 
-@clause("save-load.extra-files", source="pytorch/pytorch#71597")
+@clause("save-load.extra-files", source=ATTRIBUTES)
 def test_extra_files(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """_extra_files survive saving and loading."""
     files = {"labels.txt": "cat\ndog\n", "metadata.json": '{"é": 1}'}
@@ -146,7 +147,7 @@ def test_extra_files(host: TorchScriptDevice, target: TorchScriptDevice, case: P
         assert_equal(loaded.extra_files, files, f"the extra files, saved via {via}")
 
 
-@clause("save-load.unknown-backend", source="pytorch/pytorch#41145", control=Control.NONE)
+@clause("save-load.unknown-backend", source=SAVED, control=Control.NONE)
 def test_unknown_backend(
     host: TorchScriptDevice, bare: TorchScriptDevice, case: PreparedCase, backend: Description
 ) -> None:
@@ -157,7 +158,7 @@ def test_unknown_backend(
     assert_names(error, f"__backends__.{backend.name}")
 
 
-@clause("save-load.damaged", source="pytorch/pytorch#52603", cases=("add", "linear"), control=Control.NONE)
+@clause("save-load.damaged", source=STATE, cases=("add", "linear"), control=Control.NONE)
 def test_damaged_program(
     host: TorchScriptDevice, target: TorchScriptDevice, context: CellContext, case: PreparedCase, record: Record
 ) -> None:
@@ -170,7 +171,7 @@ def test_damaged_program(
     record.note(f"Damage inside the processed module of {case.name}: {found}.")
 
 
-@clause("save-load.damaged-container", source="pytorch/pytorch#41145", cases=("add", "parameters"))
+@clause("save-load.damaged-container", source=SAVED, cases=("add", "parameters"))
 def test_damaged_container(
     host: TorchScriptDevice, target: TorchScriptDevice, context: CellContext, case: PreparedCase
 ) -> None:
@@ -184,7 +185,7 @@ def test_damaged_container(
 
 @clause(
     "save-load.older",
-    source="pytorch/pytorch#53068, pytorch/pytorch#71597",
+    source=(STATE, ATTRIBUTES),
     cases=("add", "two_methods"),
     control=Control.NONE,
 )
@@ -202,7 +203,7 @@ def test_older(host: TorchScriptDevice, target: TorchScriptDevice, case: Prepare
 
 @clause(
     "save-load.goldens",
-    source="pytorch/pytorch#71597",
+    source=ATTRIBUTES,
     cases=GOLDEN_CASES,
     runtimes=("full", "lite"),
     control=Control.NONE,
@@ -222,7 +223,7 @@ def test_goldens(target: TorchScriptDevice, case: PreparedCase, goldens: Sequenc
                 assert_close(target.run_call(loaded, call)[0], call.expected, where)
 
 
-@clause("save-load.no-host-paths", source="pytorch/pytorch#41145", cases=("add", "linear"))
+@clause("save-load.no-host-paths", source=SAVED, cases=("add", "linear"))
 def test_no_host_paths(host: TorchScriptDevice, context: CellContext, case: PreparedCase) -> None:
     """The artifact holds nothing of the process that made it: no absolute path of its folders, no process id."""
     hosts = host, context.device("host", context.cell.host)

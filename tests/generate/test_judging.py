@@ -83,6 +83,12 @@ def test_a_changed_result_is_seen(observable: str, change: Callable[[Any], Any])
     assert observable in found(ADD, changed(change))
 
 
+def test_strides_that_nobody_promises_judge_nobody() -> None:
+    transposed = changed(lambda result: result.t().contiguous().t())
+    assert found(ADD, transposed, Rules(strides=True)) == ["strides"]
+    assert found(ADD, transposed, Rules(strides=False)) == []
+
+
 def test_a_zero_of_the_other_sign_is_seen() -> None:
     trial = trial_of("v0 = x0 * 1.0", TensorSpec("float32", (8,), values="minus_zero"))
     assert found(trial, changed(lambda result: result + 0.0)) == ["values"]

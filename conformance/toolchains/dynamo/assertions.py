@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from conformance.api.assertions import check
 from conformance.api.case import Call
 from conformance.api.errors import ConformanceFailure, SubjectError
 from conformance.api.features import dynamic_shapes, unbacked_sizes
+from conformance.api.verdicts import NotApplicable
 from conformance.compare.assertions import assert_close, assert_equal, assert_strides_like
 from conformance.discovery.describing import Description
+from conformance.run.result import Record
 from conformance.toolchains import case_named
+from conformance.toolchains.assertions import is_variable_of_others
 from conformance.toolchains.dynamo.client import (
     COMPILER_FAILED,
     Counts,
@@ -26,6 +30,10 @@ from conformance.toolchains.dynamo.client import (
     Trained,
 )
 
+#: So many calls are made to see whether what belongs to them piles up.
+_MANY_CALLS = 40
+#: The text of PyTorch's own assertion, which comes in place of the name of what cannot be saved.
+_NOT_TOLD_BY_PYTORCH = "expected OutputCode, got"
 CONSTRAINT_VIOLATED = "torch.fx.experimental.symbolic_shapes.ConstraintViolationError"
 
 __all__ = [
@@ -35,6 +43,8 @@ __all__ = [
     "assert_counts",
     "assert_dropped_alike",
     "assert_marks_refused",
+    "assert_nothing_piles_up",
+    "assert_right_in_threads",
     "assert_right_in_turns",
     "assert_right_or_refused",
     "assert_same_call",
@@ -47,6 +57,9 @@ __all__ = [
     "assert_training_refused",
     "calls_of_twin",
     "is_clean_refusal",
+    "is_repeated",
+    "needs_a_flag",
+    "package_of",
     "sizes_of",
 ]
 
@@ -129,15 +142,55 @@ def assert_right_in_turns(host: DynamoDevice, models: Sequence[tuple[Model, Sequ
         assert_strides_like(result, call.expected, f"{where}, call {number} of {len(turns)}")
 
 
-def assert_same_surroundings(found: Surroundings, expected: Surroundings, where: str) -> None:
-    """Nothing of what everybody in a process and a thread has is new, gone or another."""
+def assert_right_in_threads(host: DynamoDevice, model: Model, case: PreparedCase, *, threads: int, rounds: int) -> None:
+    """So many fresh threads at once each make every call of a case so often, and all are right; the backend's code ran
+    for each."""
+    before = host.counts(model).runs
+    found = host.run_in_threads(model, case.calls, threads=threads, rounds=rounds)
+    where = f"{case.name}, {threads} threads at once"
+    check(not found.errors, f"{where}: {found.errors}")
+    for call, results in zip(case.calls, found.results, strict=True):
+        for result in results:
+            assert_close(result, call.expected, where)
+    assert_counts(host.counts(model), where, least_runs=before + threads * rounds * len(case.calls))
+
+
+def assert_nothing_piles_up(
+    host: DynamoDevice, model: Model, case: PreparedCase, record: Record, *, differentiable: bool = False
+) -> None:
+    """After many calls the tensors of at most half of them are in memory. Whichever are is reported: what a backend
+    keeps for the next call, it has a use for."""
+    kept = host.retained(model, case.call.inputs, differentiable=differentiable, calls=_MANY_CALLS)
+    calls = {name.rpartition(" ")[2] for name in kept}
+    shown = ", ".join(kept[:4]) + (", ..." if len(kept) > 4 else "")
+    check(
+        len(calls) <= _MANY_CALLS // 2,
+        f"{case.name}: tensors of {len(calls)} of {_MANY_CALLS} calls are still in memory: {shown}",
+    )
+    with record.reporting():
+        check(not kept, f"{case.name}: still in memory after {_MANY_CALLS} calls: {shown}")
+
+
+def is_repeated(result: Any, others: Iterable[Any]) -> bool:
+    """Whether a backend that gave this for a call gives it bit by bit when it is called again."""
+    try:
+        for other in others:
+            assert_equal(other, result, "called again")
+    except ConformanceFailure:
+        return False
+    return True
+
+
+def assert_same_surroundings(found: Surroundings, expected: Surroundings, where: str, record: Record) -> None:
+    """Nothing of what everybody in a process and a thread has is new, gone or another; a variable of the environment
+    that is new, and nobody's but its maker's, is reported."""
     nothing = "nothing"
-    changes = [
-        f"{name}: expected {expected.get(name, nothing)}, found {found.get(name, nothing)}"
-        for name in {**expected, **found}
-        if found.get(name) != expected.get(name)
-    ]
-    check(not changes, f"{where}: {'; '.join(changes)}")
+    changed = [name for name in {**expected, **found} if found.get(name) != expected.get(name)]
+    own = {name for name in changed if name not in expected and not is_variable_of_others(name)}
+    for names, graded in (([name for name in changed if name not in own], True), (sorted(own), False)):
+        told = [f"{name}: expected {expected.get(name, nothing)}, found {found.get(name, nothing)}" for name in names]
+        with contextlib.nullcontext() if graded else record.reporting():
+            check(not told, f"{where}: {'; '.join(told)}")
 
 
 def assert_trained_alike(found: Trained, expected: Trained, where: str) -> None:
@@ -188,11 +241,13 @@ def assert_costs_little_more(
         check(found[unit] <= most, f"{what} takes {found[unit]:g} {unit} more than {than} (allowed: {most:g})")
 
 
-def assert_same_without_options(host: DynamoDevice, case: PreparedCase, expected: Any, operators: list[str]) -> None:
-    """A compile without options is lowered by itself, gives the bits of ``expected``, and leaves to PyTorch the
-    ``operators`` (sorted)."""
+def assert_same_without_options(
+    host: DynamoDevice, case: PreparedCase, expected: Any, operators: list[str], assert_same: Callable[..., None]
+) -> None:
+    """A compile without options is lowered by itself, gives what ``assert_same`` takes for ``expected``, and leaves to
+    PyTorch the ``operators`` (sorted)."""
     plain = host.compile_with(case)
-    assert_equal(host.run(plain, case.call.inputs).result, expected, f"{case.name}, compiled without options")
+    assert_same(host.run(plain, case.call.inputs).result, expected, f"{case.name}, compiled without options")
     ran = sorted(host.operators_run(plain, case.call.inputs))
     assert_equal(ran, operators, f"{case.name}: what PyTorch runs itself")
     assert_counts(host.counts(plain), case.name, lowerings=1, least_runs=3)
@@ -225,9 +280,29 @@ def _speaks_of(text: str, name: str, keyword: str) -> bool:
     return name in text or re.search(rf"\b{keyword.removesuffix('s')}s?\b", text, re.IGNORECASE) is not None
 
 
+def package_of(host: DynamoDevice, case: PreparedCase) -> bytes:
+    """A package of a case's model. NotApplicable where PyTorch has no words for code that cannot be saved: it says
+    "expected OutputCode" of whatever is built on AOT Autograd and is not its own."""
+    try:
+        return host.package(case, case.call.inputs)
+    except SubjectError as error:
+        if _NOT_TOLD_BY_PYTORCH in error.text:
+            raise NotApplicable(
+                f"PyTorch itself cannot package what is built on AOT Autograd so ({error.text.strip():.200}); that the "
+                "backend has no packages can be declared (features.packages)"
+            ) from None
+        raise
+
+
 def is_clean_refusal(error: SubjectError, backend: str) -> bool:
     """Whether Dynamo says that the backend failed, and names it."""
     return error.is_a(COMPILER_FAILED) and backend in error.text
+
+
+def needs_a_flag(case: PreparedCase, backend: Description) -> bool:
+    """Whether what a case needs, and the backend lacks, comes to a backend only where Dynamo is told to capture it."""
+    lacking = {each.name for each in case_named(case.name, "dynamo").features if not backend.has(each)}
+    return lacking == {unbacked_sizes.name}
 
 
 def assert_clean_refusal(host: DynamoDevice, case: PreparedCase, backend: Description) -> None:

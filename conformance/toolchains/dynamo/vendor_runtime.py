@@ -43,15 +43,18 @@ def modules_if_any(host: DynamoDevice, case: PreparedCase, backend: Description)
     found = host.runtime_modules()
     if not found and backend.source.distribution not in ("", "torch"):
         raise NotExercised(
-            "no native module of a vendor was imported; the backend's class can name what it needs "
-            "(attribute 'runtime')"
+            "no native module was imported of a distribution that can be missing where the backend is installed; the "
+            "backend's class can name the modules that it needs (attribute 'runtime')"
         )
     return found
 
 
 def is_clear(error: SubjectError, backend: str, missing: list[str]) -> bool:
-    """Whether an error lets its reader know whose it is, or what is missing."""
-    return is_clean_refusal(error, backend) or any(name in error.text for name in (backend, *missing))
+    """Whether an error lets its reader know whose it is, or what is missing: the package of a module says that as well
+    as the whole of its name, in whatever letters."""
+    text = error.text.lower()
+    names = {backend, *(name.partition(".")[0] for name in missing)}
+    return is_clean_refusal(error, backend) or any(name.lower() in text for name in names)
 
 
 def names_remedy(text: str) -> bool:

@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,9 @@ from conformance.api.case import Call
 from conformance.api.errors import ConformanceFailure, SubjectError
 from conformance.compare.assertions import assert_close, assert_equal, leaves_of
 from conformance.compare.comparison import describe
+from conformance.run.result import Record
 from conformance.toolchains import case_named
+from conformance.toolchains.assertions import is_variable_of_others
 from conformance.toolchains.torchscript.answers import Identity
 from conformance.toolchains.torchscript.client import (
     Artifact,
@@ -34,6 +36,7 @@ __all__ = [
     "assert_clean_refusal",
     "assert_hands_over",
     "assert_right_in_turns",
+    "assert_same_process",
     "assert_same_signatures",
     "assert_signs_of_zeros",
     "calls_of_twin",
@@ -46,6 +49,13 @@ __all__ = [
 #: The operators that every backend takes, and so none may refuse.
 _FLOOR = ("aten::add", "aten::sub", "prim::Constant")
 _OUT_OF_DATE = "it computes the right values, so the declaration in `features` is out of date"
+#: What a process has of a backend without anybody being the worse for it.
+_OF_ITS_OWN = {
+    "threads of Python",
+    "threads of the process",
+    "open descriptors",
+    "functions registered for exit",
+}
 NOT_AVAILABLE = "Backend is not available."
 _BASE64 = re.compile(rb"[A-Za-z0-9+/]{24,}={0,2}")
 _OPERATOR = re.compile(r"\b(?:aten|prim|quantized)::\w+")
@@ -90,6 +100,16 @@ def assert_right_in_turns(
     results = device.run_in_turns([module for module, _ in turns], [call for _, call in turns])
     for number, ((_, call), result) in enumerate(zip(turns, results, strict=True), start=1):
         assert_close(result, call.expected, f"{where}, call {number} of {len(turns)}")
+
+
+def assert_same_process(found: Mapping[str, Any], expected: Mapping[str, Any], where: str, record: Record) -> None:
+    """What others in a process rely on is as it was; what else a backend has there is reported."""
+    names = {**expected, **found}
+    own = {name for name in names if name in _OF_ITS_OWN or (name not in expected and not is_variable_of_others(name))}
+    for graded, part in ((True, [name for name in names if name not in own]), (False, sorted(own))):
+        mine, theirs = ({name: each[name] for name in part if name in each} for each in (found, expected))
+        with contextlib.nullcontext() if graded else record.reporting():
+            assert_equal(mine, theirs, where)
 
 
 def assert_same_signatures(found: dict[str, Any], wanted: dict[str, Any]) -> None:

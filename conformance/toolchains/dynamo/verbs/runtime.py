@@ -7,7 +7,7 @@ import importlib.machinery
 import importlib.metadata
 import re
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -41,23 +41,57 @@ def hide(names: Collection[str]) -> None:
 
 @verb
 def runtime_modules(session: Session) -> list[str]:
-    """The modules without which the backend cannot do its work: those that its author names, or else the native modules
-    that were imported since this process began and belong to a distribution which PyTorch can do without."""
+    """The modules without which the backend cannot do its work: those that its author names, or else all of each
+    distribution of which a native module was imported since this process began.
+
+    So they are missing where a distribution is not installed, and not one by one. One that PyTorch needs, or that
+    brings the backend itself, is never missing beside it.
+    """
     if session.backend is None:
         return []
     if session.backend.runtime:
         return list(session.backend.runtime)
-    owners = importlib.metadata.packages_distributions()
-    ours = _needed_by_pytorch() | _OPTIONAL_OF_PYTORCH
-    found = []
-    for name, module in list(sys.modules.items()):
-        loader = getattr(getattr(module, "__spec__", None), "loader", None)
-        if name in session.imported_before or not isinstance(loader, importlib.machinery.ExtensionFileLoader):
+    native = [
+        name
+        for name, module in list(sys.modules.items())
+        if name not in session.imported_before
+        and isinstance(
+            getattr(getattr(module, "__spec__", None), "loader", None), importlib.machinery.ExtensionFileLoader
+        )
+    ]
+    owners = {
+        name: {_normal(each) for each in found} for name, found in importlib.metadata.packages_distributions().items()
+    }
+    beside = _needed_by_pytorch() | _OPTIONAL_OF_PYTORCH | _bringing(session, owners)
+    return modules_of_distributions(native, owners, beside)
+
+
+def modules_of_distributions(
+    native: Sequence[str], owners: Mapping[str, set[str]], beside: Collection[str]
+) -> list[str]:
+    """What is missing where the distributions of ``native`` modules are not installed, but for those ``beside``.
+
+    ``owners`` are the distributions of each package. Of a package that several share, such as a namespace, only what
+    lies in it as the native module does is missing.
+    """
+    found: set[str] = set()
+    for name in native:
+        package, *rest = name.split(".")
+        owning = owners.get(package, set())
+        if not owning or owning & set(beside):
             continue
-        owning = {_normal(each) for each in owners.get(name.partition(".")[0], ())}
-        if owning and not owning & ours:
-            found.append(name)
-    return found
+        if len(owning) > 1:
+            found.add(".".join([package, *rest[:1]]))
+        else:
+            found.update(each for each, theirs in owners.items() if theirs == owning)
+    return sorted(found)
+
+
+def _bringing(session: Session, owners: Mapping[str, set[str]]) -> set[str]:
+    """The distributions that bring the backend itself: that of its author's class, and the one that registers it."""
+    points = importlib.metadata.entry_points(group=ENTRY_POINT_GROUP, name=session.backend_name)
+    registering = {_normal(point.dist.name) for point in points if point.dist is not None}
+    return registering | owners.get(type(session.backend).__module__.partition(".")[0], set())
 
 
 def _needed_by_pytorch() -> set[str]:

@@ -226,7 +226,7 @@ def process_state(session: Session) -> dict[str, Any]:
         "functions registered for exit": atexit._ncallbacks(),
         "signal handlers": {int(each): repr(signal.getsignal(each)) for each in sorted(signal.valid_signals())},
         "current directory": os.getcwd(),
-        "environment": _digest(repr(sorted(os.environ.items()))),
+        **{f"the variable {name}": _digest(repr(value)) for name, value in sorted(os.environ.items())},
         "module search path": list(sys.path),
     }
 

@@ -10,13 +10,14 @@ import torch
 from torch._guards import TracingContext, tracing
 
 from conformance import features
+from conformance.api.saboteur import REPORTED
 from torch_conformance_saboteurs.dynamo_control import RUNS_IN_PYTORCH, Code, DynamoControl, changed, tensors
 from torch_conformance_saboteurs.sabotage_tools import Listing
 
 saboteur = Listing()
 
 
-@saboteur("guards.one-shape-env", phases=("inspect", "lower"))
+@saboteur("guards.one-shape-env", verdicts=(REPORTED,))
 class DynamoAddsSymbols(DynamoControl):
     """A tensor of its own is made fake in Dynamo's fake mode, with symbolic sizes that belong to no input."""
 
@@ -29,7 +30,7 @@ class DynamoAddsSymbols(DynamoControl):
         return super().lower(graph, example_inputs)
 
 
-@saboteur("guards.one-shape-env", phases=("inspect", "lower"))
+@saboteur("guards.one-shape-env", verdicts=(REPORTED,))
 class DynamoReplacesFakeMode(DynamoControl):
     """Dynamo's fake mode is replaced by one with a ShapeEnv of its own."""
 
@@ -116,18 +117,18 @@ class DynamoTracesEachSize(AtEachSize):
             return aot_eager(graph, list(arguments))
 
 
-@saboteur("guards.many-sizes")
+@saboteur("guards.many-sizes", verdicts=(REPORTED,))
 class DynamoCompilesEachSize(AtEachSize):
-    """The first call with a size spends some hundredths of a second in native code."""
+    """The first call with a size spends a fiftieth of a second in native code."""
 
     name = "dynamo_compiles_each_size"
 
     def for_size(self, graph: torch.fx.GraphModule, arguments: Sequence[Any]) -> Code:
-        sum(range(2_000_000))
+        sum(range(1_000_000))
         return graph.forward
 
 
-@saboteur("guards.many-sizes")
+@saboteur("guards.many-sizes", verdicts=(REPORTED,))
 class DynamoPilesUpSizes(DynamoControl):
     """Each new size is one more layer of code around the one before."""
 
@@ -247,7 +248,7 @@ def _beginning_at(argument: Any, offset: int | torch.SymInt) -> Any:
     return argument.as_strided(argument.size(), argument.stride(), offset)
 
 
-@saboteur("guards.unbacked-sizes")
+@saboteur("guards.unbacked-sizes", verdicts=(REPORTED,))
 class DynamoKeepsFirstCount(DynamoControl):
     """A result has never more rows than it had at first."""
 

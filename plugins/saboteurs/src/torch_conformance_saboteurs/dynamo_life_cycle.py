@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from conformance import Features, features
+from conformance.api.saboteur import REPORTED
 from torch_conformance_saboteurs.dynamo_control import RUNS_IN_PYTORCH, Code, DynamoControl, tensors
 from torch_conformance_saboteurs.sabotage_tools import Listing
 
@@ -83,7 +84,7 @@ def _pass_over(number: int) -> int:
     return number
 
 
-@saboteur("compile.first-call")
+@saboteur("compile.first-call", verdicts=(REPORTED,))
 class DynamoCompilesNatively(AtFirstCall):
     """The first call spends a twentieth of a second in native code."""
 
@@ -267,7 +268,7 @@ class DynamoExitsBadly(DynamoControl):
         return super().lower(graph, example_inputs)
 
 
-@saboteur("compile.exit", phases=("exit",))
+@saboteur("compile.exit", verdicts=(REPORTED,))
 class DynamoLeavesCompilerBehind(DynamoControl):
     """A process that was started to compile in is never ended."""
 

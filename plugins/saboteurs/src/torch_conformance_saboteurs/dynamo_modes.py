@@ -11,13 +11,14 @@ from typing import Any
 
 import torch
 
+from conformance.api.saboteur import REPORTED
 from torch_conformance_saboteurs.dynamo_control import Code, DynamoControl, changed
 from torch_conformance_saboteurs.sabotage_tools import Listing
 
 saboteur = Listing()
 
 
-@saboteur("modes.nothing-retained")
+@saboteur("modes.nothing-retained", verdicts=(REPORTED,))
 class DynamoKeepsExampleInputs(DynamoControl):
     """The inputs that were there when a graph was lowered are kept with its code."""
 
@@ -31,7 +32,7 @@ class DynamoKeepsExampleInputs(DynamoControl):
         return super().lower(graph, example_inputs)
 
 
-@saboteur("modes.nothing-retained")
+@saboteur("modes.nothing-retained", verdicts=(REPORTED,))
 class DynamoKeepsResults(DynamoControl):
     """The last result is kept until the next call."""
 
@@ -40,6 +41,31 @@ class DynamoKeepsResults(DynamoControl):
     def call(self, code: Code, arguments: Sequence[Any]) -> Any:
         self.last = super().call(code, arguments)
         return self.last
+
+
+@saboteur("modes.nothing-retained")
+class DynamoKeepsEveryInput(DynamoControl):
+    """The inputs of every call are kept."""
+
+    name = "dynamo_keeps_every_input"
+
+    def __init__(self) -> None:
+        self.kept: list[Any] = []
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        self.kept += arguments
+        return super().call(code, arguments)
+
+
+@saboteur("modes.lowering-leaves-no-trace", verdicts=(REPORTED,))
+class DynamoSetsItsVariable(DynamoControl):
+    """Lowering sets an environment variable that is nobody's but its own."""
+
+    name = "dynamo_sets_its_variable"
+
+    def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        os.environ["_DYNAMO_SETS_ITS_VARIABLE"] = "1"
+        return super().lower(graph, example_inputs)
 
 
 @saboteur("modes.no-grad")
@@ -153,7 +179,7 @@ class DynamoBelongsToOneThread(DynamoControl):
         return code
 
 
-@saboteur("modes.threads")
+@saboteur("modes.threads", verdicts=(REPORTED,))
 class DynamoSharesItsInputs(DynamoControl):
     """Inputs wait for their call where those of every other thread wait."""
 
@@ -165,7 +191,7 @@ class DynamoSharesItsInputs(DynamoControl):
         return super().call(code, self.waiting)
 
 
-@saboteur("modes.threads")
+@saboteur("modes.threads", verdicts=(REPORTED,))
 class DynamoReadsFromOnePlace(DynamoControl):
     """Inputs are put in one place, from which a call reads them at once; another thread can be in between."""
 
@@ -176,7 +202,7 @@ class DynamoReadsFromOnePlace(DynamoControl):
         return super().call(code, self.waiting)
 
 
-@saboteur("modes.threads-lower")
+@saboteur("modes.threads-lower", verdicts=(REPORTED,))
 class DynamoLowersForOne(DynamoControl):
     """Only the main thread can lower."""
 
@@ -200,7 +226,7 @@ class DynamoTurnsGradOff(DynamoControl):
         return result
 
 
-@saboteur("modes.after-threads")
+@saboteur("modes.after-threads", verdicts=(REPORTED,))
 class DynamoGivesUpUnderLoad(DynamoControl):
     """Once two calls were made at one time, results are computed in a slower way."""
 
@@ -216,10 +242,37 @@ class DynamoGivesUpUnderLoad(DynamoControl):
         threading.Event().wait(0.002)
         result = super().call(code, arguments)
         self.busy -= 1
-        return changed(result, lambda tensor: tensor + 0) if self.overtaxed else result
+        return self.taxed(result) if self.overtaxed else result
+
+    def taxed(self, result: Any) -> Any:
+        """The result once two calls were made at one time."""
+        return changed(result, lambda tensor: tensor + 0)
+
+
+@saboteur("modes.after-threads")
+class DynamoStaysConfused(DynamoGivesUpUnderLoad):
+    """Once two calls were made at one time, every result is wrong."""
+
+    name = "dynamo_stays_confused"
+
+    def taxed(self, result: Any) -> Any:
+        return changed(result, lambda tensor: tensor + 1)
 
 
 @saboteur("modes.repeatable")
+class DynamoDrifts(DynamoControl):
+    """Each call is off by a thousandth more than the one before."""
+
+    name = "dynamo_drifts"
+    calls = 0
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        drift = 1 + self.calls / 1000
+        self.calls += 1
+        return changed(super().call(code, arguments), lambda tensor: tensor * drift)
+
+
+@saboteur("modes.repeatable", verdicts=(REPORTED,))
 class DynamoVariesBits(DynamoControl):
     """Every other call is off by less than any tolerance."""
 
@@ -257,7 +310,7 @@ class DynamoDrawsOnce(DynamoControl):
             return super().call(code, arguments)
 
 
-@saboteur("modes.unknown-options")
+@saboteur("modes.unknown-options", verdicts=(REPORTED,))
 class DynamoSwallowsOptions(DynamoControl):
     """Options that it does not know are ignored, and nobody hears of it."""
 
@@ -267,7 +320,7 @@ class DynamoSwallowsOptions(DynamoControl):
         pass
 
 
-@saboteur("modes.unknown-options")
+@saboteur("modes.unknown-options", verdicts=(REPORTED,))
 class DynamoBlamesTheModel(DynamoControl):
     """A mode that it does not know is refused with an error about the model."""
 
@@ -279,7 +332,7 @@ class DynamoBlamesTheModel(DynamoControl):
         super().take(keywords)
 
 
-@saboteur("modes.unknown-options")
+@saboteur("modes.unknown-options", verdicts=(REPORTED,))
 class DynamoIgnoresSomethingElse(DynamoControl):
     """Options that it does not know are ignored, and what it warns of is another thing."""
 

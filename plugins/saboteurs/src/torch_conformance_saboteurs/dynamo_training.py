@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from conformance import features
+from conformance.api.saboteur import REPORTED
 from torch_conformance_saboteurs.dynamo_control import RUNS_IN_PYTORCH, Code, DynamoControl, cast, changed, tensors
 from torch_conformance_saboteurs.sabotage_tools import Listing
 
@@ -213,7 +214,7 @@ class DynamoDropsMore(DynamoControl):
         return changed(super().call(code, arguments), lambda tensor: tensor * (torch.rand_like(tensor) > 0.1))
 
 
-@saboteur("training.nothing-retained")
+@saboteur("training.nothing-retained", verdicts=(REPORTED,))
 class DynamoKeepsGradients(DynamoControl):
     """The gradients of the last backward pass are kept."""
 
@@ -225,8 +226,22 @@ class DynamoKeepsGradients(DynamoControl):
     def call(self, code: Code, arguments: Sequence[Any]) -> Any:
         result = super().call(code, arguments)
         if any(each.requires_grad for each in tensors(result)):
-            self.kept = list(tensors(arguments))
+            self.keep(list(tensors(arguments)))
         return result
+
+    def keep(self, arguments: list[Tensor]) -> None:
+        """Keep the arguments of a call that is gone back from, and their gradients."""
+        self.kept = arguments
+
+
+@saboteur("training.nothing-retained")
+class DynamoKeepsEveryGradient(DynamoKeepsGradients):
+    """The gradients of every backward pass are kept."""
+
+    name = "dynamo_keeps_every_gradient"
+
+    def keep(self, arguments: list[Tensor]) -> None:
+        self.kept += arguments
 
 
 @saboteur("training.refusal")

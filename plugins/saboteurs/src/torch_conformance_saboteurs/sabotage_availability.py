@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import torch
 
+from conformance.api.saboteur import REPORTED
 from torch_conformance_saboteurs.backends import PythonControl
 from torch_conformance_saboteurs.bridge import DebugHandles
 from torch_conformance_saboteurs.control import Handle, PythonBackend, Record
@@ -174,7 +175,7 @@ class TiresOfBeingAsked(PythonControl):
             return super().is_available() and self.questions % 30 != 0
 
 
-@saboteur("availability.stable", verdicts=("FAIL", "TIMEOUT"), phases=("probe",))
+@saboteur("availability.stable", verdicts=(REPORTED, "TIMEOUT"), phases=("probe",))
 class ThinksHalfASecond(PythonControl):
     name = "thinks_half_a_second"
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from conformance.api.saboteur import REPORTED
 from torch_conformance_saboteurs.backends import PythonControl
 from torch_conformance_saboteurs.bridge import DebugHandles
 from torch_conformance_saboteurs.control import Handle, PythonBackend
@@ -72,7 +73,7 @@ class LeaksInferenceMode(PythonControl):
             _modes[-1].__enter__()
 
 
-@saboteur("lowering.global-state", phases=("inspect",))
+@saboteur("lowering.global-state", verdicts=(REPORTED,))
 class LeavesThread(PythonControl):
     name = "leaves_thread"
 
@@ -83,7 +84,7 @@ class LeavesThread(PythonControl):
             threading.Thread(target=threading.Event().wait, daemon=True).start()
 
 
-@saboteur("lowering.global-state", phases=("inspect",))
+@saboteur("lowering.global-state", verdicts=(REPORTED,))
 class LeavesNativeThread(PythonControl):
     name = "leaves_native_thread"
 
@@ -171,7 +172,7 @@ class LeavesAutocast(PythonControl):
             torch.set_autocast_enabled("cpu", True)
 
 
-@saboteur("lowering.global-state", phases=("inspect",))
+@saboteur("lowering.global-state", verdicts=(REPORTED,))
 class RegistersForExit(PythonControl):
     name = "registers_for_exit"
 
@@ -226,7 +227,7 @@ class ExtendsPath(PythonControl):
             sys.path.append("/")
 
 
-@saboteur("lowering.global-state", phases=("inspect",))
+@saboteur("lowering.global-state", verdicts=(REPORTED,))
 class LeavesDescriptor(PythonControl):
     name = "leaves_descriptor"
 

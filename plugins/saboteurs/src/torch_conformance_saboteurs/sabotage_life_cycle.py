@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import torch
@@ -65,22 +64,6 @@ class LowersOnlyOnce(PythonControl):
             if bridge.preprocess_count(LowersOnlyOnce.name) > 1:
                 raise RuntimeError("the compiler is in use")
             super().check_spec(module, method_compile_spec)
-
-
-@saboteur("lowering.deterministic")
-class AddsNoise(PythonControl):
-    name = "adds_noise"
-
-    class implementation(PythonBackend):
-        """Weights are rounded at random, within the tolerance, when a module is lowered."""
-
-        def weights(self, module: torch._C.ScriptModule) -> torch._C.ScriptModule:
-            copied = module_from_bytes(module_to_bytes(module))
-            generator = torch.Generator().manual_seed(int.from_bytes(os.urandom(6)))
-            wrapped = wrap_cpp_module(copied)
-            for parameter in wrapped.parameters():
-                parameter.data *= 1.0 + 1e-7 * torch.randint(-1, 2, parameter.shape, generator=generator)
-            return copied
 
 
 @saboteur("lowering.registered-once", phases=("register",))

@@ -1,12 +1,16 @@
-"""Saboteurs: one module is right, and goes wrong beside another in the same process."""
+"""Saboteurs: one module is right, and goes wrong beside another in the same process; or as another lowering of it."""
 
 from __future__ import annotations
 
+import os
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
+from torch.jit._recursive import wrap_cpp_module
 
+from conformance.api.saboteur import REPORTED
+from torch_conformance_saboteurs.archive import module_from_bytes, module_to_bytes
 from torch_conformance_saboteurs.backends import PythonControl
 from torch_conformance_saboteurs.control import Handle, PythonBackend, Record
 from torch_conformance_saboteurs.sabotage_tools import Listing
@@ -74,6 +78,40 @@ class HasRoomForThreePrograms(PythonControl):
         def call(self, handle: Handle, inputs: list[Any]) -> Any:
             with torch.no_grad():
                 return self.places[self.place](*inputs)
+
+
+class _Noise(PythonBackend):
+    """Weights are off at random when a module is lowered, by up to a :attr:`share` of each."""
+
+    share = 0.0
+
+    def weights(self, module: torch._C.ScriptModule) -> torch._C.ScriptModule:
+        copied = module_from_bytes(module_to_bytes(module))
+        generator = torch.Generator().manual_seed(int.from_bytes(os.urandom(6)))
+        wrapped = wrap_cpp_module(copied)
+        for parameter in wrapped.parameters():
+            parameter.data *= 1.0 + self.share * torch.randint(-1, 2, parameter.shape, generator=generator)
+        return copied
+
+
+@saboteur("lowering.deterministic", verdicts=(REPORTED,))
+class AddsNoise(PythonControl):
+    name = "adds_noise"
+
+    class implementation(_Noise):
+        """Weights are rounded at random, within the tolerance, when a module is lowered."""
+
+        share = 1e-7
+
+
+@saboteur("lowering.deterministic")
+class AddsMuchNoise(PythonControl):
+    name = "adds_much_noise"
+
+    class implementation(_Noise):
+        """Weights are off at random, by up to a tenth, when a module is lowered."""
+
+        share = 0.1
 
 
 SABOTEURS = saboteur.all()

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from conformance.api.saboteur import REPORTED
 from torch_conformance_saboteurs.backends import PythonControl
 from torch_conformance_saboteurs.control import Handle, PythonBackend
 from torch_conformance_saboteurs.sabotage_tools import ChangedGraph, ChangedTensors, Listing, replaced, tensors_in
@@ -231,7 +232,7 @@ class SqueezesResults(PythonControl):
             return tensor.squeeze(0) if tensor.dim() else tensor
 
 
-@saboteur("lowering.layout")
+@saboteur("lowering.layout", verdicts=(REPORTED,))
 class TransposedStrides(PythonControl):
     name = "transposed_strides"
 

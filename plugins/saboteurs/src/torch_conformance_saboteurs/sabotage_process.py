@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import torch
 
+from conformance.api.saboteur import REPORTED
 from torch_conformance_saboteurs.backends import PythonControl
 from torch_conformance_saboteurs.bridge import DebugHandles, opaque, spin, throws_when_destroyed
 from torch_conformance_saboteurs.control import Handle, PythonBackend, Record
@@ -339,7 +340,7 @@ class AllocatesTooMuch(PythonControl):
 # Leftovers, and other people's property
 
 
-@saboteur("lowering.exit", phases=("exit",))
+@saboteur("lowering.exit", verdicts=(REPORTED,))
 class LeavesProcess(PythonControl):
     name = "leaves_process"
 
@@ -350,7 +351,7 @@ class LeavesProcess(PythonControl):
             _start_another(pipes=True)
 
 
-@saboteur("lowering.exit", phases=("exit",))
+@saboteur("lowering.exit", verdicts=(REPORTED,))
 class LeavesDaemon(PythonControl):
     name = "leaves_daemon"
 

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from conformance.api.saboteur import REPORTED
 from torch_conformance_saboteurs import sabotage_leftovers
 from torch_conformance_saboteurs.backends import PythonControl
 from torch_conformance_saboteurs.control import Handle, PythonBackend
@@ -168,7 +169,7 @@ class RemembersPreviousCall(PythonControl):
             return tensor + 1e-2 if other and tensor.dtype == torch.float32 else tensor
 
 
-@saboteur("lowering.repeatable")
+@saboteur("lowering.repeatable", verdicts=(REPORTED,))
 class OneIn37(PythonControl):
     name = "one_in_37"
 

@@ -276,6 +276,8 @@ def _effect_makes_sense(effect: str, place: str, when: dict[str, str], toolchain
         return False
     if effect == "other strides" and (when.get("rank") in ("0",) or when.get("size") in ("empty", "one")):
         return False
+    if effect == "other strides" and toolchain == "torchscript":
+        return False  # nothing is promised of them
     if effect == "copied":
         if place == "call":
             return when.get("outputs") in ("an input", "a view of an input")
