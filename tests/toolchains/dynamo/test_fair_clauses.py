@@ -47,11 +47,14 @@ def test_pytorchs_own_assertion_about_packages_is_not_charged(project: Project) 
 def test_inductor_may_have_a_variable_of_its_own() -> None:
     record = Record()
     before = {"grad mode": "True", "the variable HOME": "1"}
-    after = {**before, "the variable _TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR": "2", "the variable NPU_CACHE": "3"}
+    before["the recursion limit"] = "1000"
+    after = {**before, "the recursion limit": "2000", "the variable NPU_CACHE": "3"}
+    after["the variable _TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR"] = "2"
     assert_same_surroundings(after, before, "after lowering", record)
     (reported,) = record.reported
     assert "_TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR" in reported
     assert "NPU_CACHE" in reported
+    assert "the recursion limit: expected 1000, found 2000" in reported
 
 
 @pytest.mark.parametrize(
