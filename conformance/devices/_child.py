@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import msgspec
 
 from conformance._util.processes import ask_for_stack, is_stopped, kill_group, kill_process, tail
+from conformance._util.run_folder import private_folder
 from conformance.api.errors import (
     DeviceBroken,
     DeviceCutShort,
@@ -103,7 +104,7 @@ class Child:
         self._zygote = zygote
         self._codec = codec
         self._is_program = bool(message["program"])
-        self._folder = tempfile.TemporaryDirectory(prefix="conformance-device-", ignore_cleanup_errors=True)
+        self._folder = private_folder("device")
         message = {**message, "environment": {"TMPDIR": self._folder.name, **message["environment"]}}
         self._limits = limits
         self._stdout, self._stderr, self._stack = (tempfile.TemporaryFile() for _ in range(3))

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from conformance._util.run_folder import private_folder, release_run_folder
 from conformance.api.errors import ZygoteLost
 from conformance.devices._child import Child, Limits
 from conformance.devices._device import Transport
@@ -86,9 +87,10 @@ class ZygotePool:
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
+        release_run_folder()
 
     def _run_folder(self) -> str:
         """A folder that no earlier run has written to, such as for compiled kernels."""
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True)
+            self._folder = private_folder("run")
         return self._folder.name

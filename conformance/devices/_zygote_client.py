@@ -11,13 +11,13 @@ import select
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from conformance._util.processes import is_stopped, kill_tree
+from conformance._util.run_folder import private_folder
 from conformance.api.errors import MachineTooSlow, ZygoteLost
 from conformance.devices._zygote import PINNED_ENVIRONMENT
 from conformance.devices.protocol import ZygoteKind
@@ -48,7 +48,7 @@ class Zygote:
         #: Children that nobody waits for any more, and whose end is yet to be told: their numbers will be given again.
         self._forgotten: set[int] = set()
         #: What is written where temporary files go while it imports, such as folders of caches.
-        self._folder = tempfile.TemporaryDirectory(prefix="conformance-zygote-", ignore_cleanup_errors=True)
+        self._folder = private_folder("zygote")
         with theirs:
             program = Path(__file__).with_name("_zygote.py")
             self._process = subprocess.Popen(
