@@ -162,3 +162,22 @@ def test_tests_use_no_private_name_of_another_room() -> None:
 )
 def test_a_private_name_is_seen_however_it_is_taken(text: str, found: set[str]) -> None:
     assert private_names(ast.parse(text)) == found
+
+
+#: Where the time of day is asked for, and why: no verdict, limit or order comes of it.
+TIME_OF_DAY = {
+    "pytest_plugin/_start.py": "when a run was started stands in its report",
+    "pytest_plugin/_expectations.py": "an expectation expires on a date",
+}
+
+
+def test_only_clocks_that_never_jump_decide() -> None:
+    asked = {
+        path.relative_to(HOUSE).as_posix()
+        for path in sources(HOUSE)
+        if path.suffix == ".py"
+        and re.search(
+            r"\btime\.time(_ns)?\b|\bfrom time import\b|\b(datetime|date)\.(now|today)\b", path.read_text("utf-8")
+        )
+    }
+    assert asked == set(TIME_OF_DAY), "a clock may be set while a run goes on: use time.monotonic or process_time"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import sys
 import warnings
 
@@ -11,6 +12,9 @@ OPTIMIZED = (
     "Python runs optimized (-O, or PYTHONOPTIMIZE): it leaves out assertions, and the docstrings that are the "
     "statements of clauses; run it without"
 )
+
+#: So many files and connections a run has open at once at most, with what pytest and Python have.
+LEAST_OPEN_FILES = 64
 
 #: torch says so on import wherever NumPy is not installed; the harness does not need it.
 NUMPY_IS_MISSING = "Failed to initialize NumPy"
@@ -24,6 +28,21 @@ def ignore_missing_numpy() -> None:
 def is_optimized() -> bool:
     """Whether this Python leaves out assertions, and perhaps docstrings."""
     return sys.flags.optimize > 0
+
+
+def too_few_open_files() -> str:
+    """Why a run cannot be had under the limit of open files, in a sentence; empty where it can. A lower limit that may
+    be raised is raised."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= LEAST_OPEN_FILES:
+        return ""
+    if hard == resource.RLIM_INFINITY or hard >= LEAST_OPEN_FILES:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (LEAST_OPEN_FILES, hard))
+        return ""
+    return (
+        f"expected at least {LEAST_OPEN_FILES} open files for a process, found a limit of {hard}: raise it "
+        f"(`ulimit -n {LEAST_OPEN_FILES}` or more, in the shell or wherever the run is started)"
+    )
 
 
 def open_streams() -> None:

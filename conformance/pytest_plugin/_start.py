@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from conformance._util.quiet import NUMPY_IS_MISSING, OPTIMIZED, ignore_missing_numpy, is_optimized
+from conformance._util.quiet import NUMPY_IS_MISSING, OPTIMIZED, ignore_missing_numpy, is_optimized, too_few_open_files
 from conformance.api.errors import HarnessError, MachineTooSlow
 from conformance.contract import Level, installed_clauses, levels_of, suite_folders
 from conformance.devices import ZygotePool
@@ -42,6 +42,8 @@ def start(config: pytest.Config) -> None:
     """Find the chosen backends and register what runs them. Raises UsageError for anything that was asked wrongly."""
     if is_optimized():
         raise pytest.UsageError(OPTIMIZED)
+    if too_few := too_few_open_files():
+        raise pytest.UsageError(too_few)
     _interrupt_when_terminated(config)
     ignore_missing_numpy()
     config.addinivalue_line("filterwarnings", f"ignore:{NUMPY_IS_MISSING}:UserWarning")

@@ -58,6 +58,47 @@ def test_a_run_is_right(project: Project, before: str, after: str, environment: 
     assert "1 passed" in done.stdout
 
 
+def test_a_run_under_a_limit_of_few_open_files_is_refused_before_any_cell(project: Project) -> None:
+    done = in_shell(project, "ulimit -n 20")
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    said = "ERROR: expected at least 64 open files for a process, found a limit of 20: raise it (`ulimit -n 64` or more"
+    assert said in " ".join(done.stdout.split())
+    assert "HARNESS_ERROR" not in done.stdout
+    assert not (project.folder / "conformance-report").exists()
+
+
+def test_a_limit_of_open_files_that_may_be_raised_is_raised(project: Project) -> None:
+    done = in_shell(project, "ulimit -S -n 20")
+    assert done.returncode == 0, done.stdout
+
+
+#: Each look at the clock is an hour later than the one before, and each second one is a day earlier.
+JUMPS = """
+import itertools, time
+_real, _turns = time.time, itertools.count(1)
+def _jumping():
+    turn = next(_turns)
+    return _real() + turn * 3600 - (turn % 2) * 86400
+time.time = _jumping
+"""
+#: As where NumPy is not installed.
+NO_NUMPY = """
+import sys
+sys.modules["numpy"] = None
+"""
+
+
+@pytest.mark.parametrize("start", [JUMPS, NO_NUMPY], ids=["a clock that jumps", "no NumPy"])
+def test_a_run_is_right_where_python_starts_with(project: Project, start: str) -> None:
+    (project.site / "sitecustomize.py").write_text(start, encoding="utf-8")
+    run = project.run(
+        "--backend=eager", "-k", "dynamo_lowering and chain and (test_exit or test_first_call or test_once)"
+    )
+    assert run.exit_code == 0, run.output
+    assert "3 passed" in run.output
+    assert all(0 <= seconds < 300 for row in run.report("eager")["cells"] for seconds in row["seconds"].values())
+
+
 @pytest.mark.parametrize("level", ["1", "2"])
 def test_a_python_that_leaves_out_assertions_is_refused(project: Project, level: str) -> None:
     done = in_shell(project, "", PYTHONOPTIMIZE=level)
