@@ -82,7 +82,9 @@ def test_a_grandchild_that_keeps_the_pipes_open_holds_nothing_up(project: Projec
     run = project.run("--backend=broken", "-k", "test_repeatable or test_exit", "--conformance-timeout=60")
     verdicts = run.verdicts("broken")
     assert "TIMEOUT" not in {verdict for verdict, _ in verdicts.values()}, verdicts  # what waits for it, waits 600 s
-    assert verdicts["lowering.exit[add-full-yes/yes]"] == ("FAIL", "exit")
+    (row,) = (each for each in run.report("broken")["cells"] if each["clause"] == "lowering.exit")
+    assert row["verdict"] == "PASS"
+    assert row["notes"] == ["Reported, not graded: the process ended and left another one behind that it had started"]
     grandchildren = [int(line) for line in (project.folder / "grandchild").read_text().split()]
     assert grandchildren
     for pid in grandchildren:
