@@ -47,7 +47,6 @@ class _Observed(TypedDict, total=False):
 
     result: Any
     strides: list[list[int]]
-    contiguous: list[bool]
     requires_grad: list[bool]
     inference: list[bool]
     aliases: list[tuple[str, str]]
@@ -63,7 +62,7 @@ class _Observed(TypedDict, total=False):
 
 
 #: What says something of each tensor of a result.
-_OF_EACH = ("strides", "contiguous", "requires_grad", "inference")
+_OF_EACH = ("strides", "requires_grad", "inference")
 
 
 def written(rows: Sequence[Row]) -> dict[str, Any]:
