@@ -1,48 +1,60 @@
 """Run the harness on every backend of this repository, keep the reports beside this file, and write the scoreboard.
 
-``python reports/regenerate.py`` takes half an hour, most of it inductor's; names after it regenerate only those.
-OpenVINO is among them where it and ``plugins/openvino`` are installed. Exits with 1 if a backend cannot be run here
-(PyTorch's own test backends are in some of its builds only): its former report is kept.
+``python reports/regenerate.py`` takes hours, most of them those of slow compilers; names of backends after it
+regenerate only these, and what follows ``--`` is passed on to pytest. A backend of a vendor's runs in an environment
+of its own, which is made for it (``environments.py``) with the versions that ``plugins/NAME/requirements.lock`` names.
+OpenVINO runs in ours, where it and ``plugins/openvino`` are installed.
+Exits with 1 if a backend cannot be run here (PyTorch's own test backends are in some of its builds only): its former
+report is kept.
 """
 
 from __future__ import annotations
 
-import importlib.util
+import json
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import environments
+
 HERE = Path(__file__).resolve().parent
 DELEGATES = ("reference", "python_control", "backend_with_compiler_demo", "test_backend", "test_backend_unavailable")
 COMPILERS = ("eager", "aot_eager", "inductor")
-OPENVINO = ("openvino", "openvino_aot_autograd")
-OPENVINO_NEEDS = ("openvino", "torch_conformance_openvino")
-HAS_OPENVINO = all(importlib.util.find_spec(module) is not None for module in OPENVINO_NEEDS)
-BACKENDS = (*DELEGATES, *COMPILERS, *(OPENVINO if HAS_OPENVINO else ()))
+OURS = (*DELEGATES, *COMPILERS)
+PLUGINS = {backend: plugin for plugin in environments.plugins() for backend in plugin.backends}
+BACKENDS = (*OURS, *PLUGINS)
 #: Exit codes of a run that came to its end: the level was reached, or it was not.
 ENDED = (0, 1)
+PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
 
 
-def main(names: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Regenerate the reports of these backends; the exit code."""
+    split = arguments.index("--") if "--" in arguments else len(arguments)
+    names, options = arguments[:split], arguments[split + 1 :] or ["-n", "2"]
     unknown = sorted(set(names) - set(BACKENDS))
     if unknown:
         print(f"regenerate.py: expected names among {', '.join(BACKENDS)}; found {', '.join(unknown)}", file=sys.stderr)
         return 2
-    missing = [name for name in names or BACKENDS if not regenerate(name)]
+    missing = [name for name in names or BACKENDS if not regenerate(name, options)]
     scoreboard = subprocess.run([sys.executable, "-m", "conformance.cli", "scoreboard", str(HERE)], check=False)
     if missing:
         print(f"not regenerated: {', '.join(missing)}", file=sys.stderr)
     return 1 if missing else scoreboard.returncode
 
 
-def regenerate(name: str) -> bool:
+def regenerate(name: str, options: list[str]) -> bool:
     """Run one backend, and keep its report if the run came to its end."""
+    try:
+        python = _python_for(name)
+    except subprocess.CalledProcessError as error:
+        print(f"{name}: its environment cannot be made: pip ended with {error.returncode}", file=sys.stderr)
+        return False
     with tempfile.TemporaryDirectory() as scratch:
-        command = [sys.executable, "-m", "pytest", f"--backend={name}", "-n", "2", "-q", "-p", "no:cacheprovider"]
-        run = subprocess.run(command, cwd=scratch, check=False)
+        run = subprocess.run([python, *PYTEST, f"--backend={name}", *options], cwd=scratch, check=False)
         written = Path(scratch) / "conformance-report" / name
         if run.returncode not in ENDED or not (written / "report.json").is_file():
             return False
@@ -50,7 +62,24 @@ def regenerate(name: str) -> bool:
         folder.mkdir(exist_ok=True)
         # The pages and all else are made of it: `conformance scoreboard reports --pages -o build/reports/index.html`.
         shutil.copyfile(written / "report.json", folder / "report.json")
+    _tell_cost(name)
     return True
+
+
+def _python_for(name: str) -> str:
+    """The interpreter that has the backend."""
+    plugin = PLUGINS.get(name)
+    if plugin is None:
+        return sys.executable
+    environments.prepare(plugin)
+    return str(plugin.python)
+
+
+def _tell_cost(name: str) -> None:
+    """Say how long the run took, and how large its largest process was (of all runs until now)."""
+    report = json.loads((HERE / name / "report.json").read_text(encoding="utf-8"))
+    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
+    print(f"{name}: {report['run']['seconds'] / 60:.1f} min, {len(report['cells'])} cells, {memory:.1f} GiB at most")
 
 
 if __name__ == "__main__":

@@ -53,6 +53,8 @@ _HELD = (
 )
 #: Whatever these have is no sign of tampering: what warns of what is changed by everybody, within a block.
 _NOT_LOOKED_AT = ("warnings",)
+#: What Python has for everybody to replace, and nothing here calls.
+_HOOKS = {"sys": frozenset({"displayhook", "excepthook", "unraisablehook"}), "threading": frozenset({"excepthook"})}
 #: So deep tables of functions may lie in what a module of ours holds.
 _DEPTH = 2
 #: Where the files of PyTorch begin.
@@ -172,7 +174,8 @@ class Imprint:
             if isinstance(owner, type):
                 self._add_class(owner, code.co_names)
                 continue
-            found = dict(_named(vars(owner), code.co_names))
+            hooks = _HOOKS.get(owner.__name__, frozenset())
+            found = dict(_named(vars(owner), [each for each in code.co_names if each not in hooks]))
             self._add(owner.__name__, owner, found.items())
             waiting += [each for each in found.values() if isinstance(each, types.ModuleType | type)]
 

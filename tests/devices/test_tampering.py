@@ -134,6 +134,11 @@ with unittest.mock.patch("torch.jit.load"):
     pass
 """,
     "a warning that is shown": "import warnings\nwarnings.simplefilter('ignore')\nwarnings.warn('x')",
+    "what Python has for everybody to replace": """
+import sys
+inner = sys.excepthook
+sys.excepthook = lambda *error: inner(*error)
+""",
     "a module that is compiled": "import torch\ntorch.jit.script(torch.nn.Linear(2, 2))(torch.ones(1, 2))",
 }
 

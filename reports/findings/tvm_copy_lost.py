@@ -1,0 +1,25 @@
+"""tvm: what a model writes to its input by copy_ is lost.
+
+Expected: the argument is 3 afterwards.
+"""
+
+import sys
+
+import torch
+from tvm.relax.frontend.torch import relax_dynamo
+
+
+def model(x, y):
+    return x.copy_(y) * 1
+
+
+wrong = False
+for name, backend in (("eager", "eager"), ("relax_dynamo", relax_dynamo())):
+    torch._dynamo.reset()
+    arguments = (torch.ones(3), torch.full((3,), 3.0))
+    expected = (model(*arguments), *arguments)
+    arguments = (torch.ones(3), torch.full((3,), 3.0))
+    found = (torch.compile(model, backend=backend)(*arguments), *arguments)
+    print(f"{name}: {found}; without torch.compile {expected}")
+    wrong |= repr(found) != repr(expected)
+sys.exit(wrong)

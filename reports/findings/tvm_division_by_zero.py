@@ -1,0 +1,28 @@
+"""tvm: an integer divided by zero ends the process with SIGFPE.
+
+Expected: RuntimeError: ZeroDivisionError.
+"""
+
+import sys
+
+import torch
+from tvm.relax.frontend.torch import relax_dynamo
+
+
+def model(x, y):
+    return x // y
+
+
+def outcome(backend, *arguments):
+    torch._dynamo.reset()
+    try:
+        return f"a result, {torch.compile(model, backend=backend)(*arguments)}"
+    except (IndexError, RuntimeError) as error:
+        return f"{type(error).__name__}: {str(error).splitlines()[0]}"
+
+
+expected = outcome("eager", torch.tensor([1]), torch.tensor([0]))
+found = outcome(relax_dynamo(), torch.tensor([1]), torch.tensor([0]))
+print(f"eager: {expected}")
+print(f"relax_dynamo: {found}")
+sys.exit(found.startswith("a result"))

@@ -1,0 +1,98 @@
+"""Run the scripts of ``findings/`` that are about a vendor's backend, and write what each shows as a text to be filed.
+
+``python reports/upstream.py PREFIX ...`` runs every ``findings/PREFIX_*.py`` in the environment of a vendor's plugin,
+``plugins/PREFIX``, and writes ``upstream/NAME.md``: title, versions, the script, what was expected, what was found.
+Exits with 1 if a script does not show its defect. Nothing is sent anywhere.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import platform
+import re
+import signal
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import environments
+
+HERE = Path(__file__).resolve().parent
+FOLDER = HERE / "upstream"
+LIMIT = 240
+#: Of a traceback only what was raised is shown: the rest names the files of whoever ran it.
+_RAISED = re.compile(r"^[\w.]*(?:Error|Exception|BackendCompilerFailed)\b.*", re.MULTILINE)
+_PATH = re.compile(r"(?:/[\w.+-]+){2,}/")
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """A script, what it says of itself, and what running it came to."""
+
+    script: Path
+    title: str
+    expected: str
+    found: str
+    shown: bool
+
+
+def main(prefixes: list[str]) -> int:
+    """Try the scripts of these vendors, and write their texts; the exit code."""
+    plugins = {each.folder.name: each for each in environments.plugins()}
+    unknown = sorted(set(prefixes) - set(plugins))
+    if unknown or not prefixes:
+        print(f"upstream.py: expected names among {', '.join(plugins)}; found {', '.join(unknown)}", file=sys.stderr)
+        return 2
+    FOLDER.mkdir(exist_ok=True)
+    return max(tried(plugins[each]) for each in prefixes)
+
+
+def tried(plugin: environments.Plugin) -> int:
+    """Try the scripts about a plugin's backend; 1 if one shows nothing."""
+    environments.prepare(plugin)
+    findings = [run(script, plugin.python) for script in sorted((HERE / "findings").glob(f"{plugin.folder.name}_*.py"))]
+    for each in findings:
+        print(f"{'shown' if each.shown else 'NOT SHOWN'}  {each.script.stem}: {each.found.splitlines()[-1]}")
+        (FOLDER / f"{each.script.stem}.md").write_text(text(each, versions(plugin)), encoding="utf-8")
+    return int(not all(each.shown for each in findings))
+
+
+def run(script: Path, python: Path) -> Finding:
+    """Run a script; a defect is shown by any end but exit code 0, unless something is not installed."""
+    title, _, expected = (ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or "").partition("\n\n")
+    command = [str(python), "-W", "ignore", str(script)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
+    raised = _RAISED.findall(ended.stderr)
+    absent = any(each.startswith(("ModuleNotFoundError", "ImportError")) for each in raised)
+    lines = [*ended.stdout.splitlines(), *raised[-1:]] if ended.returncode == 1 else ended.stdout.splitlines()
+    if ended.returncode < 0:
+        lines.append(f"the process ends with {signal.Signals(-ended.returncode).name}")
+    found = _PATH.sub("", "\n".join(lines)) or "nothing is printed"
+    return Finding(script, title, expected.removeprefix("Expected: "), found, bool(ended.returncode) and not absent)
+
+
+def versions(plugin: environments.Plugin) -> str:
+    """What the plugin's lock names, torch, and where it ran."""
+    lock = plugin.lock.read_text(encoding="utf-8").split()
+    where = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
+    return ", ".join([f"torch {metadata.version('torch')}", *(each.replace("==", " ") for each in lock), where])
+
+
+def text(finding: Finding, versions: str) -> str:
+    """What to file, as Markdown."""
+    source = finding.script.read_text(encoding="utf-8").split('"""', 2)[2].strip()
+    expected = finding.expected or "what eager PyTorch gives."
+    parts = (
+        f"# {finding.title}",
+        f"Versions: {versions}.",
+        f"```python\n{source}\n```",
+        f"**Expected:** {expected}",
+        f"**Found:**\n\n```text\n{finding.found}\n```",
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
