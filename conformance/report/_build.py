@@ -22,6 +22,7 @@ from conformance.generate.budget import Budget
 from conformance.operators.table import table_of
 from conformance.report._certification import certification
 from conformance.report._json import ReportError
+from conformance.report._packages import packages_of
 from conformance.report.generated import budget_of, summary_of
 from conformance.report.model import (
     FORMAT,
@@ -113,7 +114,7 @@ def build_report(
             selftest=None if score is None else SelfTest(**score),
             mutants=UNSET if mutants is None else MutantScore(**mutants),
         ),
-        _environment(),
+        packages_of(description.source.distribution) | _environment(),
         read_part(Target, run.target),
         backend_of(description),
         AXES,

@@ -303,7 +303,10 @@ class Report(Part, frozen=True, kw_only=True):
     harness: Annotated[Harness, Meta(description="what judged")]
     environment: Annotated[
         dict[str, str],
-        Meta(description="names and versions of what the run stood on: python, torch, pytest, platform, ..."),
+        Meta(
+            description="names and versions of what the run stood on: python, torch, pytest, platform, and packages "
+            "that the backend's distribution requires"
+        ),
     ]
     target: (
         Annotated[

@@ -14,6 +14,7 @@ from conformance.api.verdicts import Verdict
 from conformance.contract import Level
 from conformance.report._json import ReportError
 from conformance.report._store import read_report
+from conformance.report.causes import causes_of
 from conformance.report.formats import formats
 from conformance.report.formats.markdown import markdown_table
 from conformance.report.model import Report
@@ -22,6 +23,10 @@ from conformance.report.templating import render
 from conformance.report.view import incomplete_line, share_shown
 
 REPORT = "report.json"
+#: What every report has in its environment; what else is there are packages of the backend's.
+_EVERYBODYS = frozenset({"python", "implementation", "torch", "pytest", "platform"})
+#: Of its cells a backend fails so many, in per cent, and its square is of this colour: the first that is not exceeded.
+_TONES = ((0, "good"), (10, "bad-1"), (33, "bad-2"), (100, "bad-3"))
 _PAGE = formats()["html"].file
 
 
@@ -32,6 +37,14 @@ class Share:
     passed: int
     failing: int
     cells: int
+
+    @property
+    def tone(self) -> str:
+        """The class that colours it: how many of the cells that came to PASS or failed did fail."""
+        judged = self.passed + self.failing
+        if not judged:
+            return "aside"
+        return next(tone for most, tone in _TONES if 100 * self.failing <= most * judged)
 
     def __str__(self) -> str:
         return f"{self.passed}/{self.cells}" + (f" ({self.failing} failing)" if self.failing else "")
@@ -54,6 +67,8 @@ class Entry:
     remarks: str = ""
     all: Share = Share(0, 0, 0)
     verdicts: str = ""
+    causes: int = 0
+    packages: str = ""
     suites: Mapping[str, Share] = dataclasses.field(default_factory=dict)
     torch: str = ""
     seed: str = ""
@@ -78,6 +93,10 @@ class Board:
     def suites(self) -> tuple[str, ...]:
         """The suites, in the order of the reports."""
         return tuple(dict.fromkeys(suite for each in self.entries for suite in each.suites))
+
+    def subject(self, suite: str) -> str:
+        """A suite's name as the head of a narrow column: the table says which toolchain's it is."""
+        return suite.removeprefix(f"{self.toolchain}_").replace("_", " ")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,12 +157,21 @@ def _entry(path: Path, beside: Path) -> Entry:
         remarks=" ".join(filter(None, remarks)),
         all=_share(counted),
         verdicts=", ".join(f"{counted[each]} {each.value}" for each in Verdict if counted.get(each)),
+        causes=len(causes_of(report)),
+        packages=", ".join(f"{name} {version}" for name, version in _packages(report).items()),
         suites={suite: _share(counts) for suite, counts in report.summary.suites.items()},
         torch=report.environment.get("torch", "unknown"),
         seed=str(report.run.seed),
         started=report.run.started[:10],
         selftest=f"{score.caught} of {score.saboteurs}" if score else "not run",
     )
+
+
+def _packages(report: Report) -> dict[str, str]:
+    """What the backend stands on; its own distribution where the report names no others."""
+    found = {name: version for name, version in report.environment.items() if name not in _EVERYBODYS}
+    known = {report.backend.distribution: report.backend.version} if report.backend.distribution else {}
+    return found or known
 
 
 def _share(counts: Mapping[Verdict, int]) -> Share:
@@ -165,7 +193,19 @@ def _section(board: Board) -> str:
     if not board.readable:
         table = markdown_table(["folder", "problem"], [[each.folder, each.problem] for each in board.entries])
         return f"## Reports that cannot be read\n\n{table}"
-    headers = ["backend", "level", "passed", "verdicts", *board.suites, "torch", "seed", "date", "self-test"]
+    headers = [
+        "backend",
+        "level",
+        "passed",
+        "verdicts",
+        "causes",
+        "packages",
+        *board.suites,
+        "torch",
+        "seed",
+        "date",
+        "self-test",
+    ]
     table = markdown_table(headers, [_line(each, board.suites) for each in board.entries])
     return f"## Toolchain {escape_markdown(board.toolchain)}\n\n{table}"
 
@@ -173,4 +213,6 @@ def _section(board: Board) -> str:
 def _line(entry: Entry, suites: Sequence[str]) -> list[str]:
     shares = (str(entry.suites.get(suite, "")) for suite in suites)
     rest = (entry.torch, entry.seed, entry.started, entry.selftest)
-    return [entry.title, f"{entry.level} {entry.remarks}".strip(), str(entry.all), entry.verdicts, *shares, *rest]
+    level = f"{entry.level} {entry.remarks}".strip()
+    judged = (level, str(entry.all), entry.verdicts, str(entry.causes), entry.packages)
+    return [entry.title, *judged, *shares, *rest]

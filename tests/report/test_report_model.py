@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from support.made_reports import made_report, put
 from support.places import REPOSITORY
 
 from conformance.report import ReportError, read_report
+from conformance.report._packages import packages_of
 from conformance.report.model import Report
 from conformance.report.parts import as_json, read_part, replaced
 from conformance.report.schema import SCHEMA_FILE, generated_schema, write_schema
@@ -76,3 +78,10 @@ def test_an_integer_may_be_written_as_a_whole_number(tmp_path: Path) -> None:
     report = made_report()
     report["run"]["seed"] = 7.0
     assert read_report(put(tmp_path / "report.json", report))["run"]["seed"] == 7
+
+
+def test_a_report_names_the_packages_of_the_backends_distribution() -> None:
+    found = packages_of("torch-conformance")
+    assert found["pluggy"] == metadata.version("pluggy")
+    assert not {"torch", "torch-conformance", "cryptography"} & set(found), "everybody's, and those of extras"
+    assert packages_of("") == packages_of("no-such-distribution") == {}

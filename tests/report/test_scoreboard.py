@@ -18,6 +18,7 @@ from conformance.api.verdicts import Verdict
 from conformance.cli import main
 from conformance.report import read_report
 from conformance.report.formats import formats
+from conformance.report.scoreboard import Board, scoreboard_of
 
 REPORTS = REPOSITORY / "reports"
 _LARGEST = 2**20
@@ -80,6 +81,36 @@ def test_each_toolchain_has_a_table_with_its_own_suites(folder: Path) -> None:
     page = (folder / "index.html").read_text(encoding="utf-8")
     assert page.count('<th scope="col">other</th>') == 1
     assert page.count("<table") == 3
+
+
+def test_a_square_is_the_redder_the_more_of_what_was_judged_fails(tmp_path: Path) -> None:
+    put(tmp_path, "none", "core", *[Verdict.PASS] * 10, Verdict.UNSUPPORTED)
+    put(tmp_path, "some", None, *[Verdict.PASS] * 9, Verdict.FAIL)
+    put(tmp_path, "more", None, *[Verdict.PASS] * 8, *[Verdict.FAIL] * 2, *[Verdict.UNSUPPORTED] * 90)
+    put(tmp_path, "most", None, Verdict.PASS, Verdict.FAIL)
+    put(tmp_path, "nothing", None, Verdict.UNSUPPORTED)
+    found = {each.folder: each.all.tone for each in scoreboard_of(tmp_path, tmp_path).entries}
+    assert found == {"none": "good", "some": "bad-1", "more": "bad-2", "most": "bad-3", "nothing": "aside"}
+    main(["scoreboard", str(tmp_path)])
+    assert (tmp_path / "index.html").read_text(encoding="utf-8").count('class="bad-3"') == 2  # all, and its one suite
+
+
+def test_causes_are_counted_and_the_vendors_packages_named(tmp_path: Path) -> None:
+    put(tmp_path, "mine", None, Verdict.FAIL, Verdict.FAIL, Verdict.CRASH, Verdict.PASS)
+    path = tmp_path / "mine" / "report.json"
+    report = json.loads(path.read_text(encoding="utf-8"))
+    report["environment"] = {"torch": "2.13", "vendors-compiler": "3.9"}
+    path.write_text(json.dumps(report), encoding="utf-8")
+    (entry,) = scoreboard_of(tmp_path, tmp_path).entries
+    assert (entry.causes, entry.packages) == (3, "vendors-compiler 3.9")
+    main(["scoreboard", str(tmp_path)])
+    assert ">vendors-compiler 3.9</small>" in (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert rows((tmp_path / "index.md").read_text(encoding="utf-8"))[0][4:6] == ["3", "vendors-compiler 3.9"]
+
+
+def test_heads_leave_out_the_toolchain_that_the_table_names() -> None:
+    assert Board("dynamo", True, ()).subject("dynamo_save_load") == "save load"
+    assert Board("dynamo", True, ()).subject("save_load") == "save load"
 
 
 def test_two_reports_of_one_backend_are_told_apart_by_their_folders(tmp_path: Path) -> None:
