@@ -22,14 +22,14 @@ def called_at_once(backend):
 
     def call(value):
         argument = torch.full((64, 64), value)
-        for _ in range(500):
+        for _ in range(5000):
             try:
                 if not all(map(torch.equal, compiled(argument), model(argument))):
                     wrong.append("another result")
             except Exception as error:
                 wrong.append(f"{type(error).__name__}: {str(error).splitlines()[0][:80]}")
 
-    threads = [threading.Thread(target=call, args=(float(number),)) for number in range(4)]
+    threads = [threading.Thread(target=call, args=(float(number),)) for number in range(8)]
     for each in threads:
         each.start()
     for each in threads:
@@ -37,7 +37,7 @@ def called_at_once(backend):
     return wrong
 
 
-print(f"eager: {len(called_at_once('eager'))} of 2000 calls are wrong")
+print(f"eager: {len(called_at_once('eager'))} of 40000 calls are wrong")
 wrong = called_at_once(relax_dynamo())
-print(f"relax_dynamo: {len(wrong)} of 2000 calls are wrong, such as {sorted(set(wrong))[:2]}")
+print(f"relax_dynamo: {len(wrong)} of 40000 calls are wrong, such as {sorted(set(wrong))[:2]}")
 sys.exit(bool(wrong))
