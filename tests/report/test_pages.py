@@ -222,7 +222,7 @@ def test_the_comparison_tells_regressions_first_and_can_be_filtered(visit: Calla
 
 def test_the_scoreboard_is_sorted_by_the_columns_that_are_chosen(visit: Callable[..., Visit]) -> None:
     seen = visit("scoreboard")
-    names = seen.page.locator(".scores tbody th")
+    names = seen.page.locator(".scores tbody th a")
     assert names.all_inner_texts() == ["mine (after)", "mine (before)"]
     assert "is not JSON" in seen.page.locator("#scores table").last.inner_text()
     button = seen.page.get_by_role("button", name="backend")
