@@ -68,3 +68,14 @@ def test_another_lock_is_another_environment(environments: Any, tmp_path: Path) 
     before = plugin.digest
     (tmp_path / "requirements.lock").write_text("one==2\n", encoding="utf-8")
     assert plugin.digest != before
+
+
+def test_a_backend_that_is_not_there_is_refused_with_those_that_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(REPOSITORY / "reports"))
+    regenerate = importlib.import_module("regenerate")
+    assert regenerate.main(["nobody", "--", "-n", "1"]) == 2
+    told = capsys.readouterr().err
+    assert "relax" in told
+    assert told.strip().endswith("found nobody")
