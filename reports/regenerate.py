@@ -3,13 +3,14 @@
 ``python reports/regenerate.py`` takes hours, most of them those of slow compilers; names of backends after it
 regenerate only these, and what follows ``--`` is passed on to pytest. A backend of a vendor's runs in an environment
 of its own, which is made for it (``environments.py``) with the versions that ``plugins/NAME/requirements.lock`` names.
-OpenVINO runs in ours, where it and ``plugins/openvino`` are installed.
+XNNPACK runs in ours, where ExecuTorch and ``plugins/executorch`` are installed.
 Exits with 1 if a backend cannot be run here (PyTorch's own test backends are in some of its builds only): its former
 report is kept.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import resource
 import shutil
@@ -23,7 +24,10 @@ import environments
 HERE = Path(__file__).resolve().parent
 DELEGATES = ("reference", "python_control", "backend_with_compiler_demo", "test_backend", "test_backend_unavailable")
 COMPILERS = ("eager", "aot_eager", "inductor")
-OURS = (*DELEGATES, *COMPILERS)
+EXECUTORCH = ("XnnpackBackend",)
+EXECUTORCH_NEEDS = ("executorch", "torch_conformance_executorch")
+HAS_EXECUTORCH = all(importlib.util.find_spec(module) is not None for module in EXECUTORCH_NEEDS)
+OURS = (*DELEGATES, *COMPILERS, *(EXECUTORCH if HAS_EXECUTORCH else ()))
 PLUGINS = {backend: plugin for plugin in environments.plugins() for backend in plugin.backends}
 BACKENDS = (*OURS, *PLUGINS)
 #: Exit codes of a run that came to its end: the level was reached, or it was not.

@@ -44,13 +44,15 @@ STALE = {
 }
 
 
-def _committed() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each report of the repository by its name, with its contract; the kill matrix, too."""
+def _committed() -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Each report of the repository by its name, with its contract, and that of its toolchain now; the kill matrix,
+    too."""
     for path in sorted((ROOT / "reports").glob("*/report.json")):
-        contract = json.loads(path.read_text(encoding="utf-8"))["harness"]["contract"]
-        yield path.relative_to(ROOT / "reports").as_posix(), contract
+        report = json.loads(path.read_text(encoding="utf-8"))
+        name = path.relative_to(ROOT / "reports").as_posix()
+        yield name, report["harness"]["contract"], contract_digest(report["backend"]["toolchain"])
     matrix = json.loads((ROOT / "reports" / "selftest.json").read_text(encoding="utf-8"))
-    yield "selftest.json", {"sha256": matrix["contract"]}
+    yield "selftest.json", {"sha256": matrix["contract"]}, contract_digest()
 
 
 def test_every_clause_is_named_by_a_saboteur() -> None:
@@ -63,8 +65,8 @@ def test_every_clause_is_named_by_a_saboteur() -> None:
 
 
 def test_another_contract_has_another_version() -> None:
-    same = [name for name, contract in _committed() if contract.get("version") == CONTRACT_VERSION]
-    differing = [name for name, contract in _committed() if name in same and contract["sha256"] != contract_digest()]
+    same = [each for each in _committed() if each[1].get("version") == CONTRACT_VERSION]
+    differing = [name for name, contract, now in same if contract["sha256"] != now]
     assert not differing, (
         f"clauses were added, removed or stated otherwise since {', '.join(differing)}, which have the version "
         f"{CONTRACT_VERSION!r} too: raise CONTRACT_VERSION in conformance/contract/table.py"
@@ -72,7 +74,7 @@ def test_another_contract_has_another_version() -> None:
 
 
 def test_reports_are_of_this_contract_or_known_to_be_stale() -> None:
-    stale = {name for name, contract in _committed() if contract["sha256"] != contract_digest()}
+    stale = {name for name, contract, now in _committed() if contract["sha256"] != now}
     assert not stale - STALE, f"of another contract, to be written anew: {', '.join(sorted(stale - STALE))}"
     assert not STALE - stale, f"up to date, to be taken off the list STALE: {', '.join(sorted(STALE - stale))}"
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from conformance.api.assertions import check, refused
 from conformance.api.availability import Availability
-from conformance.api.verdicts import NotApplicable
+from conformance.api.errors import SubjectError
+from conformance.api.verdicts import NotApplicable, NotExercised
+from conformance.compare.assertions import assert_close
 from conformance.contract import Control, Level, clauses
 from conformance.discovery.describing import Description
 from conformance.toolchains.executorch.assertions import assert_calls, assert_computes
@@ -88,3 +90,28 @@ def test_target(host: ExecuTorchDevice, target: ExecuTorchDevice, case: Prepared
 def test_regained(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
     """A program that was lowered on a host where the delegate is not available is right where it is."""
     assert_computes(target, host.emit(host.lower(case)), case, f"{case.name}, lowered where not available")
+
+
+@clause("registry.lost", source="pytorch/pytorch#53068", level=Level.MOBILE, cases=("add_sub", "linear"))
+def test_lost(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase, backend: Description) -> None:
+    """Where a delegate becomes unavailable after a method was loaded, a call raises or is right, and loading is
+    refused; when it comes back, what was loaded before is right, and what is loaded then."""
+    program = host.emit(host.lower(case))
+    methods = target.open(program)
+    assert_calls(target, methods, case.calls, case.name)
+    if backend.lost is None:
+        raise NotExercised(
+            "the backend's class gives no way to lose availability in a running process (attribute 'lost')"
+        )
+    target.switch(backend.lost)
+    for call in case.calls:
+        try:
+            found = target.run(methods["forward"], call.inputs)
+        except SubjectError:
+            continue
+        assert_close(found, call.expected, f"{case.name}, called after {backend.name} was lost")
+    with refused(f"loading a method after {backend.name} was lost"):
+        target.open(program)
+    target.switch(dict.fromkeys(backend.lost) | (backend.environment(FULL) or {}))
+    assert_calls(target, methods, case.calls, f"{case.name}, loaded before {backend.name} was lost and came back")
+    assert_computes(target, program, case, f"{case.name}, loaded after {backend.name} came back")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from conformance.api.assertions import check
-from conformance.api.verdicts import NotExercised
-from conformance.compare.assertions import assert_close, assert_equal
+from conformance.api.verdicts import NotApplicable, NotExercised
+from conformance.compare.assertions import assert_close, assert_equal, assert_strides_like
 from conformance.contract import Control, Level, clauses
 from conformance.discovery.describing import Description
 from conformance.run.result import Record
 from conformance.toolchains.executorch.assertions import assert_calls, assert_computes, check_called
-from conformance.toolchains.executorch.client import ExecuTorchDevice, PreparedCase
+from conformance.toolchains.executorch.client import COMPANION, ExecuTorchDevice, PreparedCase
 
 EVERY_CASE: tuple[str, ...] = ()
 #: What every backend takes.
@@ -144,7 +144,7 @@ def test_methods_apart(
 @clause(
     "delegate.dynamic-sizes",
     source="pytorch/executorch#22410, pytorch/executorch#9094",
-    cases=("dynamic_rows", "dynamic_linear"),
+    cases=("dynamic_rows", "dynamic_linear", "dynamic_conv"),
 )
 def test_dynamic_sizes(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
     """One loaded method serves every size between the bounds: the least, the greatest and others, up and down again.
@@ -190,3 +190,45 @@ def test_other_models(
     methods = [target.open(each) for each in programs]
     for each, loaded in zip(cases, methods, strict=True):
         assert_calls(target, loaded, each.calls, f"{each.name}, one of {len(cases)} models")
+
+
+@clause("delegate.same-partitioner", source="pytorch/executorch#12804, pytorch/executorch#15541", cases=REPRESENTATIVE)
+def test_same_partitioner(
+    host: ExecuTorchDevice,
+    target: ExecuTorchDevice,
+    case: PreparedCase,
+    other_case: Callable[[str], PreparedCase],
+) -> None:
+    """One partitioner object serves every method of a program, and one model after another: it keeps nothing of those
+    that it has seen."""
+    for each in (other_case("sandwich"), case, other_case("add_sub"), case):
+        assert_computes(target, host.emit(host.lower(each, shared=True)), each, f"{each.name}, by one partitioner")
+
+
+@clause("delegate.beside-another", level=Level.COMPLETE, cases=("left_over", "linear", "two_methods"))
+def test_beside_another(
+    host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase, backend: Description
+) -> None:
+    """Beside another delegate in one program, whichever partitioner is asked first, and where each has a method of its
+    own, all is right: nobody takes what is taken."""
+    if backend.name == COMPANION:
+        raise NotApplicable(f"{COMPANION} is the other delegate that ExecuTorch brings along: it is not beside itself")
+    for order in ("first", "last"):
+        program = host.emit(host.lower(case, beside=order))
+        assert_computes(target, program, case, f"{case.name}, {COMPANION} asked {order}")
+    for method in case.methods:
+        program = host.emit(host.lower(case, left=[method], beside="instead"))
+        assert_computes(target, program, case, f"{case.name}, {method} by {COMPANION}")
+
+
+@clause("delegate.memory-formats", cases=("channels_last",))
+def test_memory_formats(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
+    """A model that was exported for channels-last inputs has the results of eager PyTorch, in value and in layout, also
+    where the caller's memory is taken."""
+    for planned in (True, False):
+        method = target.open(host.emit(host.lower(case), planned))["forward"]
+        for call in case.calls:
+            found = target.run(method, call.inputs)
+            where = f"{case.name}, memory {'' if planned else 'not '}planned"
+            assert_close(found, call.expected, where)
+            assert_strides_like(found, call.expected, where)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from conformance.api.assertions import check, refused
+from conformance.api.verdicts import NotApplicable
 from conformance.compare.assertions import assert_close, assert_equal
-from conformance.contract import Level, clauses
+from conformance.contract import Control, Level, clauses
 from conformance.toolchains.executorch.assertions import assert_calls
 from conformance.toolchains.executorch.client import ExecuTorchDevice, PreparedCase
 
 INTERFACE = "https://docs.pytorch.org/executorch/stable/backend-delegates-integration.html"
 RUNTIME = "https://docs.pytorch.org/executorch/stable/runtime-python-api-reference.html"
+#: Bytes by which a process may grow while a program is loaded thirty times: a mebibyte of weights each.
+ALLOWANCE = 8 << 20
 SEVERAL = ("add_sub", "linear", "conv_net")
 
 clause = clauses(source=INTERFACE, level=Level.CORE)
@@ -93,3 +98,88 @@ def test_instances(host: ExecuTorchDevice, target: ExecuTorchDevice, case: Prepa
                 assert_close(found, expected, f"a twin of {case.name}, {len(alive)} others alive")
             target.forget(program)
             target.forget(method)
+
+
+@clause("execute.reload", source=f"{INTERFACE}, pytorch/executorch#17367", cases=("heavy",))
+def test_reload(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
+    """What a method needs is given back when it is destroyed: a program that is loaded, run and dropped again and again
+    does not make the process grow."""
+    readings = target.load_many(host.emit(host.lower(case)), case.call, 120)
+    grown = readings[-1] - readings[-2]
+    check(
+        grown < ALLOWANCE,
+        f"{case.name}: 30 programs, loaded, run and dropped, should leave less than {ALLOWANCE} bytes, found {grown}",
+    )
+
+
+@clause("execute.init-fails", source=RUNTIME, cases=("two_methods", "same_signatures"), control=Control.NONE)
+def test_init_fails(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
+    """Where the delegate of one method cannot be initialised, loading it is refused each time, the other method of that
+    program is right, and so is whatever is loaded afterwards."""
+    program = host.emit(host.lower(case))
+    contents = host.contents(program)
+    order = [method for method in contents for _ in contents[method].delegates]
+    if not all(contents[method].delegates for method in case.methods):
+        raise NotApplicable(f"a method of {case.name} has no delegate that could fail")
+    for broken in case.methods:
+        loaded = target.load(host.with_blob(program, order.index(broken), b"this is no blob"))
+        for _ in range(3):
+            with refused(f"loading {broken} of {case.name}, whose blob is none"):
+                target.load_method(loaded, broken)
+        (other,) = (method for method in case.methods if method != broken)
+        methods = {other: target.load_method(loaded, other)}
+        assert_calls(target, methods, case.calls_of(other), f"{case.name}.{other}, beside {broken} that was refused")
+        assert_calls(target, target.open(program, case.methods), case.calls, f"{case.name}, after {broken} was refused")
+
+
+@clause("execute.thread-moves", source=RUNTIME, level=Level.COMPLETE, cases=("linear", "conv_net"))
+def test_thread_moves(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
+    """A program can be loaded by one thread, called by others, and dropped by yet another."""
+    program = host.emit(host.lower(case))
+    for _ in range(3):
+        for result in target.run_in_turns(program, case.call):
+            assert_close(result, case.call.expected, f"{case.name}, called by another thread than loaded it")
+
+
+@clause("execute.threads", source=RUNTIME, level=Level.COMPLETE, cases=("add_sub", "linear"))
+def test_threads(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
+    """Several threads, each with a program of its own, get the outputs for their own inputs each time."""
+    program = host.emit(host.lower(case))
+    calls = [*case.calls[:2], *case.calls[:2]]
+    methods = [target.open(program)["forward"] for _ in calls]
+    found = target.run_at_once(methods, calls, repeat=50)
+    check(not found.errors, f"{case.name}, one of {len(calls)} threads raised: {'; '.join(found.errors):.300}")
+    for call, results in zip(calls, found.results, strict=True):
+        for result in results:
+            assert_close(result, call.expected, f"{case.name}, by one of {len(calls)} threads")
+
+
+@clause("execute.same-input-twice", cases=("add_sub", "elementwise", "three_in_three_out", "left_over"))
+def test_same_input_twice(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
+    """One tensor can be given for several inputs, also where the delegate gets the caller's memory: they are one and
+    the same then."""
+    count = len(case.call.inputs)
+    exported = host.export(case)
+    for planned in (True, False):
+        method = target.open(host.emit(host.lower(case), planned))["forward"]
+        for call in case.calls:
+            tensor = call.inputs[-1]
+            expected = host.run_exported(exported, dataclasses.replace(call, inputs=(tensor,) * count))
+            found = target.run_same(method, tensor, count)
+            assert_close(
+                found, expected, f"{case.name}, one tensor for {count} inputs, {'' if planned else 'not '}planned"
+            )
+
+
+@clause(
+    "execute.sizes-apart", source="pytorch/executorch#22410", cases=("dynamic_rows", "dynamic_linear", "dynamic_conv")
+)
+def test_sizes_apart(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
+    """Two loaded programs are called with other sizes in turns: each goes by its own inputs, and not by what another
+    was called with last."""
+    program = host.emit(host.lower(case))
+    pair = [target.open(program)["forward"] for _ in range(2)]
+    for one, other in zip(case.calls, reversed(case.calls), strict=True):
+        for method, call in zip(pair, (one, other), strict=True):
+            found = target.run(method, call.inputs)
+            assert_close(found, call.expected, f"{case.name}, one of two programs, sizes {tuple(call.inputs[0].shape)}")

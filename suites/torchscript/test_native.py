@@ -7,10 +7,10 @@ from conformance.api.availability import Availability
 from conformance.compare.assertions import assert_close
 from conformance.contract import Control, Level, clauses
 from conformance.discovery.describing import Description
+from conformance.toolchains.shared_objects import is_of_python, needed_of_python
 from conformance.toolchains.torchscript.assertions import NOT_AVAILABLE, assert_hands_over, unavailable
 from conformance.toolchains.torchscript.client import PreparedCase, TorchScriptDevice
 from conformance.toolchains.torchscript.promises import EXECUTE, FROM_CPP, SAVED, THREADS, UNAVAILABLE
-from conformance.toolchains.torchscript.shared_objects import is_of_python, needed_of_python
 
 NONE, FULL = Availability.NONE, Availability.FULL
 REPRESENTATIVE = ("add", "two_methods", "parameters", "lstm")

@@ -26,9 +26,9 @@ from conformance.compare.values import decode, encode
 from conformance.devices import Ledger, Limits, ZygotePool
 from conformance.targets.native import NativePool, _expect_start
 from conformance.toolchains import toolchain_named
+from conformance.toolchains.shared_objects import is_of_python, is_of_pytorch, needed_of_python
 from conformance.toolchains.torchscript.client import Artifact, Step, TorchScriptDevice
 from conformance.toolchains.torchscript.native import MESSAGES
-from conformance.toolchains.torchscript.shared_objects import is_of_python, needed_of_python
 
 #: Cells of each suite that has targets, and of each kind of verb that a native target answers or does not.
 PART = (
@@ -265,6 +265,21 @@ def test_what_a_library_needs_is_followed(tmp_path: Path) -> None:
 )
 def test_parts_of_python_are_known_by_their_names(name: str, expected: bool) -> None:
     assert is_of_python(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("libtorch.so", True),
+        ("/usr/lib/libtorch_cpu.so.2", True),
+        ("libc10.so", True),
+        ("libtorchaudio.so", False),
+        ("libexecutorch.so", False),
+        ("libc.so.6", False),
+    ],
+)
+def test_libraries_of_pytorch_are_known_by_their_names(name: str, expected: bool) -> None:
+    assert is_of_pytorch(name) == expected
 
 
 @needs_compiler

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from executorch.exir import (
     EdgeProgramManager,
     ExecutorchBackendConfig,
+    ExecutorchProgramManager,
     memory,
     to_edge,
     to_edge_transform_and_lower,
 )
 from executorch.exir.delegate import executorch_call_delegate
-from executorch.exir.lowered_backend_module import LoweredBackendModule
+from executorch.exir.lowered_backend_module import LoweredBackendModule, get_lowered_backend_modules
 from executorch.exir.passes import MemoryPlanningPass
 from torch.export import Dim, ExportedProgram
 
@@ -63,21 +65,83 @@ def _dynamic_shapes(bounds: Any) -> Any:
 
 
 def lowered_programs(
-    programs: Mapping[str, ExportedProgram], partitioners: Mapping[str, Any], *, by_steps: bool = False
+    programs: Mapping[str, ExportedProgram], partitioners: Mapping[str, Sequence[Any]], *, by_steps: bool = False
 ) -> EdgeProgramManager:
-    """The programs, each lowered with its partitioner; one without a partitioner is left to ExecuTorch's kernels."""
+    """The programs, each lowered with its partitioners in their order; one without any is left to ExecuTorch's kernels.
+
+    Of those who are lowered ``by_steps`` each has one partitioner.
+    """
     if by_steps:
         manager = to_edge(dict(programs))
-        return manager.to_backend(dict(partitioners)) if partitioners else manager
-    chosen = {method: [partitioner] for method, partitioner in partitioners.items()}
-    return to_edge_transform_and_lower(dict(programs), partitioner=chosen or None)
+        chosen = {method: each for method, (each,) in partitioners.items()}
+        return manager.to_backend(chosen) if chosen else manager
+    return to_edge_transform_and_lower(
+        dict(programs), partitioner={method: list(each) for method, each in partitioners.items()} or None
+    )
 
 
-def emitted(manager: EdgeProgramManager, *, planned: bool) -> bytes:
-    """The bytes of a .pte. Memory for inputs and outputs is part of the plan, or the caller's."""
+def companion() -> Any:
+    """The partitioner of another delegate than the one under test: XNNPACK, which ExecuTorch brings along."""
+    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+
+    return XnnpackPartitioner()
+
+
+def specs_given(program: ExportedProgram, partitioner: Any) -> list[dict[str, bytes]]:
+    """The compile specs of each DelegationSpec that a partitioner gives for a program, before preprocess has them."""
+    result = partitioner.partition(to_edge(program).exported_program())
+    return [{spec.key: bytes(spec.value) for spec in each.compile_specs} for each in result.partition_tags.values()]
+
+
+def emitted(manager: EdgeProgramManager, *, planned: bool, alignment: int | None = None) -> ExecutorchProgramManager:
+    """The program. Memory for inputs and outputs is part of the plan, or the caller's; blobs begin at multiples of the
+    ``alignment``, which ExecuTorch chooses where it is None."""
     plan = MemoryPlanningPass(alloc_graph_input=planned, alloc_graph_output=planned)
-    data: bytes = manager.to_executorch(ExecutorchBackendConfig(memory_planning_pass=plan)).buffer
-    return data
+    config = ExecutorchBackendConfig(memory_planning_pass=plan)
+    if alignment is not None:
+        config = dataclasses.replace(config, segment_alignment=alignment)
+    return manager.to_executorch(config)
+
+
+def bundled(program: ExecutorchProgramManager, suites: Mapping[str, Sequence[tuple[Any, Any]]]) -> bytes:
+    """The bytes of a .bpte: the program with inputs for its methods, and what is expected of each."""
+    from executorch.devtools import BundledProgram
+    from executorch.devtools.bundled_program.config import MethodTestCase, MethodTestSuite
+    from executorch.devtools.bundled_program.serialize import serialize_from_bundled_program_to_flatbuffer
+
+    chosen = [
+        MethodTestSuite(
+            method, [MethodTestCase(inputs=inputs, expected_outputs=expected) for inputs, expected in calls]
+        )
+        for method, calls in suites.items()
+    ]
+    return bytes(serialize_from_bundled_program_to_flatbuffer(BundledProgram(program, chosen)))
+
+
+def handle_maps_of(program: ExportedProgram) -> list[dict[str, Any]]:
+    """For each delegate of a lowered graph the debug handles that its preprocess ``named``, and those that its part of
+    the graph ``has``."""
+    return [
+        {
+            "named": sorted(_handles_named(lowered.meta.get("debug_handle_map") or {})),
+            "has": sorted(
+                {
+                    handle
+                    for node in lowered.original_module.graph_module.graph.nodes
+                    if isinstance(handle := node.meta.get("debug_handle"), int)
+                }
+            ),
+        }
+        for lowered in get_lowered_backend_modules(program.graph_module)
+    ]
+
+
+def _handles_named(handles: Mapping[Any, Any]) -> set[int]:
+    """Those that a map leads to: its values are one handle each, or several."""
+    found: set[int] = set()
+    for value in handles.values():
+        found |= {value} if isinstance(value, int) else set(value)
+    return found
 
 
 def delegation_of(program: ExportedProgram) -> dict[str, Any]:

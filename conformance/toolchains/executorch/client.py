@@ -10,13 +10,28 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from conformance.api.case import Call
-from conformance.toolchains.client import CellDevice, PreparedCase
+from conformance.toolchains.client import CellDevice, PreparedCase, Threads
 from conformance.toolchains.declarations import Handle, Inputs, Mark, Saved, Value, ask
 
-__all__ = ["Contents", "Delegation", "ExecuTorchDevice", "Exported", "Lowered", "Method", "PreparedCase", "Program"]
+__all__ = [
+    "COMPANION",
+    "Contents",
+    "Delegation",
+    "ExecuTorchDevice",
+    "Exported",
+    "HandleMap",
+    "Lowered",
+    "Method",
+    "PreparedCase",
+    "Program",
+]
 
 #: The bytes of a .pte.
 ProgramData = Annotated[bytes, Saved("pte")]
+#: The bytes of a .bpte, a bundled program.
+BundleData = Annotated[bytes, Saved("bpte")]
+#: The id of the delegate that stands beside the one under test, where a clause asks for two.
+COMPANION = "XnnpackBackend"
 #: What a method gives: its outputs, flat, whatever the containers of the model are.
 Outputs = Annotated[list[Any], Mark.VALUE]
 
@@ -62,6 +77,14 @@ class Contents:
     specs: list[dict[str, bytes]]
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class HandleMap:
+    """The debug handles that the preprocess of one delegate ``named``, and those that its part of the graph ``has``."""
+
+    named: list[int]
+    has: list[int]
+
+
 class ExecuTorchDevice(CellDevice):
     """A device with ExecuTorch: a host lowers, a target runs."""
 
@@ -74,18 +97,39 @@ class ExecuTorchDevice(CellDevice):
     @ask()
     def _export(self, case: str, seed: int) -> Exported: ...
 
-    def lower(self, source: Exported | PreparedCase, *, by_steps: bool = False, left: Sequence[str] = ()) -> Lowered:
+    def lower(
+        self,
+        source: Exported | PreparedCase,
+        *,
+        by_steps: bool = False,
+        left: Sequence[str] = (),
+        beside: str = "",
+        shared: bool = False,
+    ) -> Lowered:
         """Lower what was exported, or a case, with the backend's partitioner; but for the methods that are ``left`` to
-        ExecuTorch's kernels. ``by_steps`` is the older route, ``to_edge`` and then ``to_backend``."""
+        ExecuTorch's kernels. ``by_steps`` is the older route, ``to_edge`` and then ``to_backend``.
+
+        ``beside`` another delegate (:data:`COMPANION`): its partitioner is asked "first" or "last" for each method, or
+        "instead" for those that are left. One partitioner object that is ``shared`` serves all methods, and all
+        lowerings of the device that share.
+        """
         exported = self.export(source) if isinstance(source, PreparedCase) else source
-        return self._lower(exported, by_steps, list(left))
+        return self._lower(exported, by_steps, list(left), beside, shared)
 
     @ask()
-    def _lower(self, exported: Exported, by_steps: bool, left: list[str]) -> Lowered: ...
+    def _lower(self, exported: Exported, by_steps: bool, left: list[str], beside: str, shared: bool) -> Lowered: ...
 
     @ask()
-    def emit(self, lowered: Lowered, planned: bool = True) -> ProgramData:
-        """The program as bytes; memory for its inputs and outputs is ``planned``, or the caller's."""
+    def emit(self, lowered: Lowered, planned: bool = True, alignment: int | None = None) -> ProgramData:
+        """The program as bytes; memory for its inputs and outputs is ``planned``, or the caller's. Blobs begin at
+        multiples of the ``alignment``; None leaves it to ExecuTorch."""
+
+    def bundle(self, lowered: Lowered, calls: Sequence[Call]) -> bytes:
+        """The program with the inputs of calls, and what is expected of each, as bytes."""
+        return self._bundle(lowered, list(calls), [call.expected for call in calls])
+
+    @ask(phase="emit")
+    def _bundle(self, lowered: Lowered, calls: list[Call], expected: list[Value]) -> BundleData: ...
 
     @ask(phase="export")
     def run_exported(self, exported: Exported, call: Call) -> Outputs:
@@ -112,6 +156,18 @@ class ExecuTorchDevice(CellDevice):
         """The same .pte with another blob, well formed around it."""
 
     @ask(phase="inspect")
+    def with_specs(self, program: ProgramData, index: int, specs: dict[str, bytes]) -> ProgramData:
+        """The same .pte with other compile specs for one of its delegates."""
+
+    @ask(phase="lower")
+    def specs_given(self, exported: Exported) -> list[dict[str, bytes]]:
+        """The compile specs of each DelegationSpec that the partitioner gives, before preprocess has them."""
+
+    @ask(phase="inspect")
+    def handle_maps(self, lowered: Lowered) -> list[HandleMap]:
+        """The debug handles of each delegate."""
+
+    @ask(phase="inspect")
     def identity(self) -> dict[str, Any]:
         """The process's id and the folders that it works with."""
 
@@ -124,6 +180,22 @@ class ExecuTorchDevice(CellDevice):
     @ask(phase="load")
     def load_again(self, program: ProgramData, via: str) -> Program:
         """The same, where a program was loaded from the same bytes before, with all of its methods, and is gone."""
+
+    @ask(phase="load")
+    def load_traced(self, program: ProgramData) -> Program:
+        """Load a .pte with tracing on."""
+
+    @ask(phase="init")
+    def load_unlinked(self, program: ProgramData, methods: Sequence[str]) -> list[Method]:
+        """Load a .pte and methods of it from a file, and remove the file."""
+
+    def load_many(self, program: bytes, call: Call, count: int) -> list[int]:
+        """Load a .pte ``count`` times, make the call on each and drop it; the resident memory in bytes after each
+        quarter."""
+        return self._load_many(program, call, count)
+
+    @ask(phase="run")
+    def _load_many(self, program: ProgramData, call: Call, count: int) -> list[int]: ...
 
     @ask(phase="init")
     def load_method(self, program: Program, name: str) -> Method:
@@ -143,6 +215,18 @@ class ExecuTorchDevice(CellDevice):
         """The same, each of ``repeat`` times."""
 
     @ask(phase="run")
+    def run_same(self, method: Method, tensor: Value, count: int) -> Outputs:
+        """What a method gives for one tensor as each of ``count`` inputs."""
+
+    @ask(phase="run")
+    def run_in_turns(self, program: ProgramData, call: Call) -> list[Value]:
+        """A program, loaded by one thread, called by two others one after the other, and dropped by a fourth."""
+
+    @ask(phase="run")
+    def run_at_once(self, methods: Sequence[Method], calls: Sequence[Call], repeat: int) -> Threads:
+        """Each call by a thread of its own, with a method of its own, ``repeat`` times."""
+
+    @ask(phase="run")
     def run_watched(self, method: Method, inputs: Inputs) -> list[int]:
         """The positions of the inputs that a call has changed."""
 
@@ -152,6 +236,17 @@ class ExecuTorchDevice(CellDevice):
 
     @ask(phase="release")
     def _forget(self, thing: Handle) -> None: ...
+
+    @ask(phase="run")
+    def verify(self, bundled: BundleData, method: str, index: int) -> None:
+        """Let the runtime hold a method's outputs against what a bundled program expects of its input ``index``.
+
+        Raises SubjectError where they differ.
+        """
+
+    @ask(phase="run")
+    def run_bundled(self, bundled: BundleData, call: Call) -> Outputs:
+        """What a method of the program in a bundled one gives."""
 
     # The registries of the runtime.
 

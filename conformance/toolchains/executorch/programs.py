@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from executorch.exir._serialize._program import PTEFile, deserialize_pte_binary, serialize_pte_binary
+from executorch.exir.backend.compile_spec_schema import CompileSpec
 from executorch.exir.schema import DelegateCall, Program
 
 
@@ -34,6 +35,14 @@ def program_with_blob(data: bytes, index: int, blob: bytes) -> bytes:
     """The .pte with another blob for the delegate of that index, as :func:`blobs_of` counts them."""
     file: PTEFile = deserialize_pte_binary(data)
     file.program.backend_delegate_data[_blob_indices(file.program)[index]].data = blob
+    return bytes(serialize_pte_binary(file, extract_delegate_segments=True))
+
+
+def program_with_specs(data: bytes, index: int, specs: dict[str, bytes]) -> bytes:
+    """The .pte with other compile specs for the delegate of that index."""
+    file: PTEFile = deserialize_pte_binary(data)
+    delegates = [each for plan in file.program.execution_plan for each in plan.delegates]
+    delegates[index].compile_specs = [CompileSpec(key, value) for key, value in specs.items()]
     return bytes(serialize_pte_binary(file, extract_delegate_segments=True))
 
 

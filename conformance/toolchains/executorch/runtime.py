@@ -2,11 +2,48 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import resource
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from executorch.runtime import Program, Runtime
+
+
+def file_of(data: bytes) -> Path:
+    """A new file with these bytes."""
+    path = Path(tempfile.mkdtemp(), "program.pte")
+    path.write_bytes(data)
+    return path
+
+
+def loaded_from(path: Path) -> Program:
+    """A program that is read from a file, part by part, when it is needed."""
+    return Runtime.get().load_program(path)
+
+
+def bundled_module(data: bytes) -> Any:
+    """A bundled program, loaded; it looks at the bytes for as long as it lives."""
+    from executorch.extension.pybindings import portable_lib
+
+    return portable_lib._load_bundled_program_from_buffer(data)
+
+
+def program_within(bundled: Any) -> Any:
+    """The program of a bundled one, as a module whose methods can be run."""
+    from executorch.extension.pybindings import portable_lib
+
+    return portable_lib._load_for_executorch_from_bundled_program(bundled)
+
+
+def resident_bytes() -> int:
+    """The memory that the process has resident, without what it has freed and keeps."""
+    with contextlib.suppress(OSError, AttributeError):  # a C library that has no such function
+        ctypes.CDLL(None).malloc_trim(0)
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def loader(data: bytes, via: str) -> Callable[[], Program]:
@@ -15,8 +52,7 @@ def loader(data: bytes, via: str) -> Callable[[], Program]:
     if via in ("bytes", "bytearray"):
         source = data if via == "bytes" else bytearray(data)
         return lambda: runtime.load_program(source)
-    path = Path(tempfile.mkdtemp(), "program.pte")
-    path.write_bytes(data)
+    path = file_of(data)
     if via == "path":
         return lambda: runtime.load_program(path)
 

@@ -50,12 +50,21 @@ def test_where_it_is_not_available_it_is_refused_by_name(shared_run: Callable[..
         ("delegates_nothing", "delegate.delegated[add-", "inspect", "left to ExecuTorch's kernels: "),
         ("delegates_what_costs_nothing", "delegate.delegated[add-", "inspect", "left to ExecuTorch's kernels: "),
         ("lowers_only_where_available", "registry.target[add-runtime-no/no", "lower", "no device to compile for"),
+        ("falls_back_to_the_last_good_blob", "program.blob-garbled[add-", "run", "expected an error, but it was"),
+        ("consumes_its_specs", "program.specs[add-", "inspect", "expected the compile specs of a DelegationSpec"),
+        ("remembers_results", "bundle.verifies[add_sub-", "run", "Result verification failed"),
     ],
 )
 def test_a_delegate_that_is_wrong_is_refused_by_the_clause(
     shared_run: Callable[..., Run], saboteur: str, cell: str, phase: str, message: str
 ) -> None:
-    clause = {"delegate.outputs": "test_outputs and linear", "delegate.delegated": "test_delegated and add"}
+    clause = {
+        "delegate.outputs": "test_outputs and linear",
+        "delegate.delegated": "test_delegated and add",
+        "program.blob-garbled": "test_blob_garbled and add",
+        "program.specs": "test_specs and add",
+        "bundle.verifies": "test_verifies and add_sub",
+    }
     wanted = clause.get(cell.partition("[")[0], "test_target")
     run = shared_run(f"--backend={saboteur}", "-k", wanted)
     assert run.exit_code == 1, run.output

@@ -113,3 +113,106 @@ class Submodules(torch.nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.first(torch.relu(self.second(self.first(x))))
+
+
+@case(
+    "channels_last",
+    f.convolution,
+    f.parameters,
+    f.non_contiguous,
+    samples=twice(lambda make: (make.floats(2, 3, 6, 8).to(memory_format=torch.channels_last),)),
+)
+class ChannelsLast(torch.nn.Module):
+    """Channels vary fastest in memory, in what goes in and in what comes out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 4, 3, padding=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return functional.relu(self.conv(x))
+
+
+@case("inverted_residual", f.convolution, f.parameters, samples=twice(lambda make: (make.floats(1, 4, 7, 7),)))
+class InvertedResidual(torch.nn.Module):
+    """The block that mobile networks are built of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = torch.nn.Sequential(
+            torch.nn.Conv2d(4, 12, 1, bias=False),
+            torch.nn.BatchNorm2d(12),
+            torch.nn.Hardswish(),
+            torch.nn.Conv2d(12, 12, 3, padding=1, groups=12, bias=False),
+            torch.nn.BatchNorm2d(12),
+            torch.nn.ReLU6(),
+            torch.nn.Conv2d(12, 4, 1),
+        )
+        self.gate = torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Conv2d(4, 4, 1), torch.nn.Hardsigmoid())
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.body(x)
+        return x + y * self.gate(y)
+
+
+@case("transposed_conv", f.convolution, f.parameters, samples=twice(lambda make: (make.floats(1, 3, 5, 6),)))
+class TransposedConv(torch.nn.Module):
+    """Sizes that only the output padding tells, and a dilated convolution."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up = torch.nn.ConvTranspose2d(3, 4, 3, stride=2, padding=1, output_padding=1)
+        self.wide = torch.nn.Conv2d(4, 2, 3, dilation=2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.wide(functional.leaky_relu(self.up(x), 0.1))
+
+
+@case("pooling", f.convolution, f.views, samples=twice(lambda make: (make.floats(1, 2, 7, 9),)))
+class Pooling(torch.nn.Module):
+    """Windows that overhang the edge, padding that is counted and that is not, and padding alone."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        largest = functional.max_pool2d(x, 3, stride=2, padding=1, ceil_mode=True)
+        counted = functional.avg_pool2d(x, 2, stride=2, ceil_mode=True, count_include_pad=False)
+        return largest, counted, functional.pad(x, (1, 2, 0, 1), value=-3.0)
+
+
+@case("activations", f.elementwise, samples=twice(lambda make: (make.floats(3, 8),)))
+class Activations(torch.nn.Module):
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        return functional.gelu(x), functional.elu(x), functional.softmax(x, dim=0), functional.log_softmax(x, dim=-1)
+
+
+@case("upsampled", f.convolution, f.views, samples=twice(lambda make: (make.floats(1, 2, 4, 5),)))
+class Upsampled(torch.nn.Module):
+    """Both ways to place the corners."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        corners = functional.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True)
+        return corners, functional.interpolate(x, size=(7, 8), mode="bilinear", align_corners=False)
+
+
+@case("recurrent", f.recurrent, f.parameters, f.matmul, samples=twice(lambda make: (make.floats(3, 2, 4),)))
+class Recurrent(torch.nn.Module):
+    """A cell that is called for each step, with a state that goes through them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = torch.nn.LSTM(4, 5)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        outputs, (hidden, _) = self.lstm(x)
+        return outputs, hidden
+
+
+@case("heavy", f.parameters, f.matmul, everywhere=False, samples=twice(lambda make: (make.floats(1, 512),)))
+class Heavy(torch.nn.Module):
+    """A mebibyte of weights: what is kept of it shows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(512, 512)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.linear(x)

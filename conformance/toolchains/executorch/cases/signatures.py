@@ -148,6 +148,26 @@ class DynamicLinear(torch.nn.Module):
 
 
 @case(
+    "dynamic_conv",
+    f.dynamic_shapes,
+    f.convolution,
+    f.parameters,
+    samples=lambda make: {"forward": [(make.floats(rows, 3, 6, width),) for rows, width in ((2, 8), (1, 5), (4, 12))]},
+)
+class DynamicConv(torch.nn.Module):
+    """A batch and a width of any size."""
+
+    dynamic: ClassVar[Any] = {"forward": ({0: ("rows", 1, 4), 3: ("width", 5, 12)},)}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 4, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu(self.conv(x)).mean(dim=(2, 3))
+
+
+@case(
     "cond",
     f.control_flow,
     f.reductions,

@@ -63,6 +63,41 @@ def with_blob(session: Session, program: bytes, index: int, blob: bytes) -> byte
 
 
 @verb
+def specs_given(session: Session, exported: int) -> list[dict[str, bytes]]:
+    """The compile specs of each DelegationSpec that the backend's partitioner gives for what was exported."""
+    from conformance.toolchains.executorch import ahead_of_time
+
+    source: Exported = session.get(exported)
+    with Subject():
+        return [
+            specs
+            for program in source.programs.values()
+            for partitioner in session.partitioners(source.case, shared=False)
+            for specs in ahead_of_time.specs_given(program, partitioner)
+        ]
+
+
+@verb
+def with_specs(session: Session, program: bytes, index: int, specs: dict[str, bytes]) -> bytes:
+    """The same .pte with other compile specs for one of its delegates."""
+    from conformance.toolchains.executorch.programs import program_with_specs
+
+    return program_with_specs(program, index, specs)
+
+
+@verb
+def handle_maps(session: Session, lowered: int) -> list[dict[str, list[int]]]:
+    """For each delegate the debug handles that its preprocess ``named``, and those that its part of the graph
+    ``has``."""
+    from conformance.toolchains.executorch.ahead_of_time import handle_maps_of
+
+    manager = session.get(lowered).manager
+    with Subject():
+        methods = sorted(manager.methods)
+        return [each for method in methods for each in handle_maps_of(manager.exported_program(method))]
+
+
+@verb
 def registered(session: Session) -> list[str]:
     """The delegates that the runtime of this process has."""
     from executorch.runtime import Runtime

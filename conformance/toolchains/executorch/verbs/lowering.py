@@ -42,27 +42,55 @@ def export(session: Session, case: str, seed: int) -> int:
 
 
 @verb
-def lower(session: Session, exported: int, by_steps: bool = False, left: list[str] | None = None) -> int:
+def lower(
+    session: Session,
+    exported: int,
+    by_steps: bool = False,
+    left: list[str] | None = None,
+    beside: str = "",
+    shared: bool = False,
+) -> int:
     """Lower with the backend's partitioner, but for the methods that are ``left`` to ExecuTorch's own kernels; the
-    control has no partitioner. ``by_steps`` takes the older route, ``to_edge`` and then ``to_backend``."""
-    from conformance.toolchains.executorch.ahead_of_time import lowered_programs
+    control has no partitioner. ``by_steps`` takes the older route, ``to_edge`` and then ``to_backend``.
+
+    ``beside`` another delegate: its partitioner is asked "first" or "last" for each method, or "instead" for those that
+    are left. One partitioner object that is ``shared`` serves all methods, and later lowerings that share.
+    """
+    from conformance.toolchains.executorch.ahead_of_time import companion, lowered_programs
 
     source: Exported = session.get(exported)
-    backend = session.backend
-    delegated = [method for method in source.programs if method not in (left or ())]
+    left = left or []
     with Subject():
-        partitioners = {} if backend is None else {method: backend.partitioner(source.case) for method in delegated}
+        partitioners: dict[str, list[Any]] = {}
+        for method in source.programs:
+            own = [] if method in left else session.partitioners(source.case, shared=shared)
+            others = [companion()] if beside in ("first", "last") or (beside and method in left) else []
+            if own or others:
+                partitioners[method] = [*others, *own] if beside == "first" else [*own, *others]
         manager = lowered_programs(source.programs, partitioners, by_steps=by_steps)
     return session.keep(Lowered(source, manager))
 
 
 @verb
-def emit(session: Session, lowered: int, planned: bool = True) -> bytes:
-    """The program, as the bytes of a .pte; its inputs and outputs lie in memory that was ``planned``, or do not."""
+def emit(session: Session, lowered: int, planned: bool = True, alignment: int | None = None) -> bytes:
+    """The program, as the bytes of a .pte; its inputs and outputs lie in memory that was ``planned``, or do not, and
+    its blobs at multiples of the ``alignment``."""
     from conformance.toolchains.executorch.ahead_of_time import emitted
 
     with Subject():
-        return emitted(session.get(lowered).manager, planned=planned)
+        return bytes(emitted(session.get(lowered).manager, planned=planned, alignment=alignment).buffer)
+
+
+@verb
+def bundle(session: Session, lowered: int, calls: list[dict[str, Any]], expected: list[bytes]) -> bytes:
+    """A bundled program, with the inputs of each call and what is expected of it; as the bytes of a .bpte."""
+    from conformance.toolchains.executorch.ahead_of_time import bundled, emitted
+
+    suites: dict[str, list[tuple[Any, Any]]] = {}
+    for call, wanted in zip(calls, expected, strict=True):
+        suites.setdefault(call["method"], []).append((decode(call["inputs"]), tuple(decode(wanted))))
+    with Subject():
+        return bundled(emitted(session.get(lowered).manager, planned=True), suites)
 
 
 @verb

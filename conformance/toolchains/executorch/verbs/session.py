@@ -47,6 +47,16 @@ class Session(ObjectSession[ExecuTorchBackend]):
     def __init__(self, subject: dict[str, Any] | None, *, runs: bool) -> None:
         super().__init__(subject, verb, ExecuTorchBackend)
         self.runs = runs
+        self._shared: Any = None
+
+    def partitioners(self, case: Case, *, shared: bool) -> list[Any]:
+        """The backend's partitioner for a case, or the one that all share; the control has none."""
+        if self.backend is None:
+            return []
+        if not shared:
+            return [self.backend.partitioner(case)]
+        self._shared = self._shared or self.backend.partitioner(case)
+        return [self._shared]
 
 
 @verb

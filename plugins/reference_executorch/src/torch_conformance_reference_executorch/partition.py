@@ -96,7 +96,14 @@ class ReferenceBackend(BackendDetails):  # type: ignore[misc]
     @staticmethod
     def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
         """The blob; ``csrc/reference.h`` says what it is."""
-        return PreprocessResult(processed_bytes=blob_of(program_of(edge_program), compile_specs))
+        handles = handles_of(edge_program)
+        return PreprocessResult(blob_of(program_of(edge_program), compile_specs), debug_handle_map=handles)
+
+
+def handles_of(edge_program: ExportedProgram) -> dict[int, tuple[int, ...]]:
+    """Of each step of a part, by its number, the debug handle that the whole graph has for it."""
+    handles = [node.meta.get("debug_handle") for node in edge_program.graph.nodes if node.op == "call_function"]
+    return {step: (handle,) for step, handle in enumerate(handles) if handle is not None}
 
 
 def program_of(edge_program: ExportedProgram) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from executorch.exir.backend.backend_details import BackendDetails, PreprocessResult
+from executorch.exir.backend.compile_spec_schema import CompileSpec
 from executorch.exir.backend.partitioner import PartitionResult
 from torch_conformance_reference_executorch.partition import ReferencePartitioner
 
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
 class _Partitioner(ReferencePartitioner):
     """Asks the author's class at each step."""
 
-    def __init__(self, backend: BridgeControl) -> None:
-        super().__init__(id=backend.name)
+    def __init__(self, backend: BridgeControl, case: LoweredCase) -> None:
+        specs = tuple(CompileSpec(key, value) for key, value in backend.specs(case).items())
+        super().__init__(specs, id=backend.name)
         self._backend = backend
 
     def ops_to_not_decompose(self, program: Any) -> tuple[Any, Any]:
@@ -42,7 +44,7 @@ def partitioner_of(backend: BridgeControl, case: LoweredCase) -> Any:
     """A partitioner for a delegate. ExecuTorch finds preprocess by the name of a class, which is made at first."""
     if all(each.__name__ != backend.name for each in BackendDetails.__subclasses__()):
         _details.append(_details_of(backend))
-    return _Partitioner(backend)
+    return _Partitioner(backend, case)
 
 
 #: The classes that were made: nothing else holds them.
@@ -51,7 +53,10 @@ _details: list[type] = []
 
 def _details_of(backend: BridgeControl) -> type:
     def preprocess(edge_program: Any, compile_specs: Any) -> PreprocessResult:
-        return PreprocessResult(processed_bytes=backend.preprocess(edge_program, compile_specs))
+        handles = backend.debug_handles(edge_program)
+        return PreprocessResult(
+            processed_bytes=backend.preprocess(edge_program, compile_specs), debug_handle_map=handles
+        )
 
     steps: dict[str, Any] = {"preprocess": staticmethod(preprocess)}
     if not backend.copies_parts:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -46,6 +45,7 @@ class _Value(ctypes.Structure):
 
 
 _AVAILABLE = ctypes.CFUNCTYPE(ctypes.c_int)
+_SPECS = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64)
 _INIT = ctypes.CFUNCTYPE(
     ctypes.c_int,
     ctypes.c_char_p,
@@ -54,16 +54,18 @@ _INIT = ctypes.CFUNCTYPE(
     ctypes.POINTER(ctypes.c_void_p),
     ctypes.POINTER(ctypes.c_uint64),
 )
-_CALL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.POINTER(_Value), ctypes.c_uint64)
-_DESTROY = ctypes.CFUNCTYPE(None, ctypes.c_uint64)
+_BEFORE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.POINTER(_Value), ctypes.c_uint64, ctypes.c_int)
+_AFTER = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.POINTER(_Value), ctypes.c_uint64)
+_DESTROY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64)
 
 
 class _Hooks(ctypes.Structure):
     _fields_ = (
         ("available", _AVAILABLE),
+        ("specs", _SPECS),
         ("init", _INIT),
-        ("before", _CALL),
-        ("after", _CALL),
+        ("before", _BEFORE),
+        ("after", _AFTER),
         ("destroy", _DESTROY),
     )
 
@@ -88,16 +90,23 @@ class Delegate(Protocol):
 
     def is_available(self) -> bool: ...
 
+    def told_specs(self, specs: bytes) -> None:
+        """Told the compile specs of a delegate ahead of its init, one after the other: see :func:`specs_in`."""
+
     def init(self, method: str, blob: memoryview) -> int | bytes:
         """Called for each delegate of a method, with its blob where it lies: a code, or another blob in its place."""
 
     def before(self, handle: int, arguments: list[Argument]) -> int:
         """Called before a call is computed, with inputs and then outputs."""
 
+    def is_traced(self, traced: bool) -> None:
+        """Told before that whether somebody listens to what happens."""
+
     def after(self, handle: int, arguments: list[Argument]) -> int:
         """Called when the outputs are computed."""
 
-    def destroy(self, handle: int) -> None: ...
+    def destroy(self, handle: int) -> bool:
+        """Whether what init made is destroyed indeed."""
 
 
 #: What C holds pointers to.
@@ -119,20 +128,33 @@ def register(library: str, name: str, delegate: Delegate) -> None:
         replacement_size[0] = len(found)
         return 0
 
-    def call(function: Callable[[int, list[Argument]], int]) -> Any:
-        return _CALL(
-            lambda handle, values, count: function(handle, [_argument(bridge, values[i]) for i in range(count)])
-        )
+    def arguments(values: Any, count: int) -> list[Argument]:
+        return [_argument(bridge, values[i]) for i in range(count)]
+
+    def before(handle: int, values: Any, count: int, traced: int) -> int:
+        delegate.is_traced(bool(traced))
+        return delegate.before(handle, arguments(values, count))
 
     hooks = _Hooks(
         _AVAILABLE(lambda: int(delegate.is_available())),
+        _SPECS(lambda address, size: delegate.told_specs(ctypes.string_at(address, size))),
         _INIT(init),
-        call(delegate.before),
-        call(delegate.after),
-        _DESTROY(delegate.destroy),
+        _BEFORE(before),
+        _AFTER(lambda handle, values, count: delegate.after(handle, arguments(values, count))),
+        _DESTROY(lambda handle: int(delegate.destroy(handle))),
     )
     _kept.append((bridge, hooks, replacements))
     bridge.bridge_register(name.encode(), ctypes.byref(hooks))
+
+
+def specs_in(packed: bytes) -> dict[str, bytes]:
+    """The compile specs: of each the key, a zero byte, the length of the value in eight bytes, and the value."""
+    found = {}
+    while packed:
+        key, _, rest = packed.partition(b"\0")
+        length = int.from_bytes(rest[:8], "little")
+        found[key.decode()], packed = rest[8 : 8 + length], rest[8 + length :]
+    return found
 
 
 def _argument(library: ctypes.CDLL, value: _Value) -> Argument:

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from conformance.api.saboteur import Saboteur
-from torch_conformance_saboteurs_executorch import lowering, running
+from torch_conformance_saboteurs_executorch import blobs, lives, lowering, running
 
-SABOTEURS: tuple[Saboteur, ...] = (*lowering.saboteur.all(), *running.saboteur.all())
+SABOTEURS: tuple[Saboteur, ...] = (
+    *lowering.saboteur.all(),
+    *blobs.saboteur.all(),
+    *running.saboteur.all(),
+    *lives.saboteur.all(),
+)

@@ -21,6 +21,8 @@ class BridgeControl(ExecuTorchBackend):
 
     name = "bridge_control"
     unavailable = Environment(BRIDGE_EXECUTORCH_AVAILABLE="0")
+    # The switch is read at every question.
+    lost = unavailable
     #: Whether preprocess gets a part of its own, as ExecuTorch has it unless a backend says otherwise.
     copies_parts = True
 
@@ -78,11 +80,27 @@ class BridgeControl(ExecuTorchBackend):
 
         return blob_of(program_of(program), specs)
 
+    def debug_handles(self, program: Any) -> dict[int, tuple[int, ...]]:
+        """What the delegate calls its steps, and the debug handles of the graph that each is made of."""
+        from torch_conformance_reference_executorch.partition import handles_of
+
+        return handles_of(program)
+
+    def specs(self, case: LoweredCase | None) -> dict[str, bytes]:
+        """The compile specs of the partitioner."""
+        return {"model": case.name.encode() if case is not None else b"", "zeros": bytes(3), "empty": b""}
+
     # The run-time half.
 
     def is_available(self) -> bool:
         """Whether the delegate says that it is available."""
         return os.environ.get("BRIDGE_EXECUTORCH_AVAILABLE") != "0"
+
+    def told_specs(self, specs: bytes) -> None:
+        """Told the compile specs ahead of init."""
+
+    def is_traced(self, traced: bool) -> None:
+        """Told ahead of a call whether it is traced."""
 
     def init(self, method: str, blob: memoryview) -> int | bytes:
         """Called for each delegate of a method."""
@@ -96,5 +114,6 @@ class BridgeControl(ExecuTorchBackend):
         """Called when the outputs are computed."""
         return 0
 
-    def destroy(self, handle: int) -> None:
-        """Called before a delegate is destroyed."""
+    def destroy(self, handle: int) -> bool:
+        """Whether a delegate that is let go of is destroyed."""
+        return True

@@ -247,7 +247,7 @@ class NamesItsFolder(BridgeControl):
         return bytes(blob[8 : 8 + int.from_bytes(blob[:8], "little")])
 
 
-@saboteur("registry.regained", "registry.target", phases=("lower",))
+@saboteur("registry.regained", "registry.target", "bundle.unavailable", phases=("lower",))
 class LowersOnlyWhereAvailable(BridgeControl):
     """Lowering asks for the device that programs run on."""
 

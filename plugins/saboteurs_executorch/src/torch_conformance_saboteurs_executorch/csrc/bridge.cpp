@@ -33,11 +33,16 @@ struct BridgeValue {
 // What a delegate does beside what the reference delegate does. Errors are codes of ExecuTorch; 0 goes on.
 struct BridgeHooks {
   int (*available)();
+  // Is told the compile specs ahead of init: of each the key, a zero byte, the length of the value in eight bytes, and
+  // the value.
+  void (*specs)(const void* specs, uint64_t size);
   // May name another blob in `replacement`, which must stay where it is until the function is called again.
   int (*init)(const char* method, void* blob, uint64_t size, const void** replacement, uint64_t* replacement_size);
-  int (*before)(uint64_t handle, const BridgeValue* values, uint64_t count);
+  // `traced` is whether somebody listens to what happens.
+  int (*before)(uint64_t handle, const BridgeValue* values, uint64_t count, int traced);
   int (*after)(uint64_t handle, const BridgeValue* values, uint64_t count);
-  void (*destroy)(uint64_t handle);
+  // Whether the delegate is destroyed indeed.
+  int (*destroy)(uint64_t handle);
 };
 
 } // extern "C"
@@ -63,6 +68,17 @@ std::vector<BridgeValue> seen(Span<EValue*> args) {
   return values;
 }
 
+std::string packed(ArrayRef<CompileSpec> specs) {
+  std::string all;
+  for (const CompileSpec& spec : specs) {
+    const uint64_t length = spec.value.nbytes;
+    all.append(spec.key, std::strlen(spec.key) + 1);
+    all.append(reinterpret_cast<const char*>(&length), sizeof(length));
+    all.append(static_cast<const char*>(spec.value.buffer), spec.value.nbytes);
+  }
+  return all;
+}
+
 class Bridge : public reference::Reference {
  public:
   explicit Bridge(const BridgeHooks& hooks) : hooks_(hooks) {}
@@ -73,6 +89,8 @@ class Bridge : public reference::Reference {
 
   Result<DelegateHandle*> init(
       BackendInitContext& context, FreeableBuffer* processed, ArrayRef<CompileSpec> specs) const override {
+    const std::string said = packed(specs);
+    hooks_.specs(said.data(), said.size());
     const void* replacement = nullptr;
     uint64_t size = 0;
     const int code = hooks_.init(
@@ -90,7 +108,7 @@ class Bridge : public reference::Reference {
   Error execute(BackendExecutionContext& context, DelegateHandle* handle, Span<EValue*> args) const override {
     const auto number = reinterpret_cast<uint64_t>(handle);
     const auto before = seen(args);
-    if (const int code = hooks_.before(number, before.data(), before.size()); code != 0) {
+    if (const int code = hooks_.before(number, before.data(), before.size(), context.event_tracer() != nullptr); code != 0) {
       return static_cast<Error>(code);
     }
     ET_CHECK_OK_OR_RETURN_ERROR(Reference::execute(context, handle, args));
@@ -99,8 +117,9 @@ class Bridge : public reference::Reference {
   }
 
   void destroy(DelegateHandle* handle) const override {
-    hooks_.destroy(reinterpret_cast<uint64_t>(handle));
-    Reference::destroy(handle);
+    if (hooks_.destroy(reinterpret_cast<uint64_t>(handle)) != 0) {
+      Reference::destroy(handle);
+    }
   }
 
  private:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from conformance._util.compiling import torch_folder
 
 #: Files that are Python or are made for it: libpython3.11.so.1.0, libtorch_python.so, _C.cpython-311-x86_64-linux.so.
 _OF_PYTHON = re.compile(r"^lib(?:python\d|torch_python\b)|\.(?:cpython-|pypy\d|abi3\.so)")
+#: Libraries of PyTorch: libtorch.so, libtorch_cpu.so, libc10.so.
+_OF_PYTORCH = re.compile(r"^lib(?:torch|c10)(?:_\w+)?\.so")
 
 
 def is_of_python(file: str) -> bool:
@@ -23,8 +25,14 @@ def is_of_python(file: str) -> bool:
     return _OF_PYTHON.search(Path(file).name) is not None
 
 
-def needed_of_python(library: str) -> list[str]:
-    """The parts of Python that a library needs, directly or through others, each as the chain that leads to it.
+def is_of_pytorch(file: str) -> bool:
+    """Whether the name of a file is that of a library of PyTorch's."""
+    return _OF_PYTORCH.search(Path(file).name) is not None
+
+
+def needed_of_python(library: str, is_unwanted: Callable[[str], bool] = is_of_python) -> list[str]:
+    """The parts of Python, or what else ``is_unwanted``, that a library needs, directly or through others, each as the
+    chain that leads to it.
 
     ``library`` is a path. What it needs is looked for where the dynamic linker would (the search path in the file,
     LD_LIBRARY_PATH), and beside libtorch; what lies elsewhere is the system's, and is not followed. A file that is no
@@ -42,7 +50,7 @@ def needed_of_python(library: str) -> list[str]:
                 continue
             seen.add(name)
             here = f"{chain} needs {name}"
-            if is_of_python(name):
+            if is_unwanted(name):
                 found.append(here)
             waiting += [(folder / name, here) for folder in (*search, beside_libtorch) if (folder / name).is_file()][:1]
     return found
