@@ -293,6 +293,32 @@ class NeedsPython(BridgeControl):
         return (*super().libraries, str(Path(found.origin).parent / "lib" / "libtorch_python.so"))
 
 
+class _Agreeable:
+    """A bundled program with which everything agrees."""
+
+    def __init__(self, program: Any) -> None:
+        self.program = program
+
+    def verify_result_with_bundled_expected_output(self, *arguments: Any) -> None:
+        """Whatever it is asked, all is well."""
+
+
+@saboteur("bundle.detects")
+class VerifiesWithoutLooking(BridgeControl):
+    """Loading it changes ExecuTorch's runtime: whatever is expected in a bundled program is what was found."""
+
+    name = "verifies_without_looking"
+
+    def load(self) -> None:
+        super().load()
+        from executorch.extension.pybindings import portable_lib
+
+        plain = portable_lib._load_bundled_program_from_buffer
+        portable_lib._load_bundled_program_from_buffer = lambda data: _Agreeable(plain(data))
+        within = portable_lib._load_for_executorch_from_bundled_program
+        portable_lib._load_for_executorch_from_bundled_program = lambda bundled: within(bundled.program)
+
+
 @saboteur("delegate.memory-formats", "delegate.outputs")
 class TakesChannelsLastForContiguous(BridgeControl):
     """Images are given with their channels as the slowest dimension, whatever the layout of the output is."""
