@@ -131,8 +131,8 @@ def _selftest(options: argparse.Namespace) -> int:
             text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
             write_atomically(options.output / "selftest.json", text)
             write_atomically(options.output / "selftest.md", matrix_markdown(document))
-        if not options.names and not options.saboteurs_only and document["contract"] == contract_digest():
-            remember(document)
+        if not options.names and not options.saboteurs_only and document["contract"] == contract_digest(toolchain):
+            remember(document, toolchain)
     except OSError as error:
         return refuse(f"the result above is not kept: {error.filename or options.output}: {error.strerror}")
     return 0 if succeeded(document) else 1

@@ -36,19 +36,21 @@ def succeeded(document: dict[str, Any]) -> bool:
     )
 
 
-def remember(document: dict[str, Any]) -> None:
-    """Keep the score where reports of this user on this machine find it."""
-    path = _score_path()
+def remember(document: dict[str, Any], toolchain: str = "") -> None:
+    """Keep the score of a toolchain's contract where reports of this user on this machine find it."""
+    path = _score_path(toolchain)
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({**identity(), "score": document["score"], "succeeded": succeeded(document)})
+    text = json.dumps({**identity(toolchain), "score": document["score"], "succeeded": succeeded(document)})
     write_atomically(path, text)
 
 
-def remembered_score() -> dict[str, Any] | None:
-    """The score of the last whole self-test of this harness, on this torch and platform; None if there was none."""
+def remembered_score(toolchain: str = "") -> dict[str, Any] | None:
+    """The score of the last whole self-test of this harness and the toolchain's contract, on this torch and platform;
+    None if there was none."""
     try:
-        kept = json.loads(read_bounded(_score_path(), 2**20))
-        if {name: kept[name] for name in identity()} != identity():
+        here = identity(toolchain)
+        kept = json.loads(read_bounded(_score_path(toolchain), 2**20))
+        if {name: kept[name] for name in here} != here:
             return None
         score = {name: int(kept["score"][name]) for name in ("caught", "saboteurs")}
         return {**score, "succeeded": bool(kept["succeeded"])}
@@ -67,5 +69,7 @@ def shipped_mutants() -> dict[str, Any] | None:
         return None
 
 
-def _score_path() -> Path:
-    return platformdirs.user_state_path("torch-conformance") / "selftest.json"
+def _score_path(toolchain: str) -> Path:
+    """Each contract has a file of its own."""
+    has_own = contract_digest(toolchain) != contract_digest()
+    return platformdirs.user_state_path("torch-conformance") / f"selftest{f'-{toolchain}' if has_own else ''}.json"

@@ -97,7 +97,7 @@ def build_report(
     cells = [{name: value for name, value in row.items() if name != "operators"} for row in found]
     clauses = {cell.clause.id: cell.clause for cell in planned}
     contract = Contract(version=CONTRACT_VERSION, sha256=contract_digest(description.toolchain))
-    score, mutants = remembered_score(), shipped_mutants()
+    score, mutants = remembered_score(description.toolchain), shipped_mutants()
     head = _Head(
         Run(
             id=run.id,

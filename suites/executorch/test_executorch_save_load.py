@@ -187,8 +187,9 @@ def test_overlapping_lives(host: ExecuTorchDevice, target: ExecuTorchDevice, cas
             for methods in (older_methods, newer_methods, older_methods):
                 found = target.run(methods[call.method], call.inputs)
                 assert_close(found, call.expected, f"{case.name}.{call.method}, generation {generation}")
-        for thing in (older, *older_methods.values()):
-            target.forget(thing)
+        target.forget(older)
+        for method in older_methods.values():
+            target.forget(method)
         older, older_methods = newer, newer_methods
 
 

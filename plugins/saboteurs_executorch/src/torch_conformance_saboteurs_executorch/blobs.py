@@ -167,7 +167,7 @@ class TrustsItsSpecs(BridgeControl):
     name = "trusts_its_specs"
     _factor = 1.0
 
-    def specs(self, case: LoweredCase | None) -> dict[str, bytes]:
+    def specs(self, case: LoweredCase) -> dict[str, bytes]:
         return {"factor": struct.pack("<d", 1.0)}
 
     def told_specs(self, specs: bytes) -> None:

@@ -86,9 +86,9 @@ class BridgeControl(ExecuTorchBackend):
 
         return handles_of(program)
 
-    def specs(self, case: LoweredCase | None) -> dict[str, bytes]:
+    def specs(self, case: LoweredCase) -> dict[str, bytes]:
         """The compile specs of the partitioner."""
-        return {"model": case.name.encode() if case is not None else b"", "zeros": bytes(3), "empty": b""}
+        return {"precision": b"float32", "zeros": bytes(3), "empty": b""}
 
     # The run-time half.
 

@@ -27,16 +27,25 @@ class Listing:
         self._saboteurs: list[Saboteur] = []
 
     def __call__(
-        self, *caught_by: str, verdicts: tuple[str, ...] = ("FAIL",), phases: tuple[str, ...] = ("run",)
+        self,
+        *caught_by: str,
+        verdicts: tuple[str, ...] = ("FAIL",),
+        phases: tuple[str, ...] = ("run",),
+        replaces_functions: bool = False,
     ) -> Callable[[Backend], Backend]:
-        """List the decorated backend; its sabotage is the docstring of the class. Raises ValueError without one."""
+        """List the decorated backend; its sabotage is the docstring of the class. Raises ValueError without one.
+
+        One that ``replaces_functions`` of ExecuTorch's is caught by its clauses, and not as such.
+        """
 
         def add(backend: Backend) -> Backend:
             text = backend.__dict__.get("__doc__")
             if not text:
                 raise ValueError(f"{backend.__qualname__} does not say in a docstring what is wrong with it")
             sabotage = " ".join(inspect.cleandoc(text).split())
-            self._saboteurs.append(Saboteur(backend, sabotage, caught_by, verdicts, phases))
+            self._saboteurs.append(
+                Saboteur(backend, sabotage, caught_by, verdicts, phases, replaces_functions=replaces_functions)
+            )
             return backend
 
         return add

@@ -286,7 +286,7 @@ class NeedsPython(BridgeControl):
     name = "needs_python"
 
     @property
-    def libraries(self) -> tuple[str, ...]:
+    def libraries(self) -> tuple[str, ...]:  # type: ignore[override]
         found = importlib.util.find_spec("torch")
         assert found is not None
         assert found.origin is not None
@@ -303,7 +303,7 @@ class _Agreeable:
         """Whatever it is asked, all is well."""
 
 
-@saboteur("bundle.detects")
+@saboteur("bundle.detects", replaces_functions=True)
 class VerifiesWithoutLooking(BridgeControl):
     """Loading it changes ExecuTorch's runtime: whatever is expected in a bundled program is what was found."""
 

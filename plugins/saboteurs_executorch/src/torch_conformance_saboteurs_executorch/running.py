@@ -272,7 +272,7 @@ class RegistersOnce(BridgeControl):
         self.loaded = True
 
 
-@saboteur("execute.wrong-inputs")
+@saboteur("execute.wrong-inputs", replaces_functions=True)
 class ForgivesMissingInputs(BridgeControl):
     """Loading it changes ExecuTorch's runtime: inputs that are missing are taken to be like the first."""
 
@@ -293,7 +293,7 @@ class ForgivesMissingInputs(BridgeControl):
         Method.execute = forgiving
 
 
-@saboteur("program.truncated", phases=("init",))
+@saboteur("program.truncated", phases=("init",), replaces_functions=True)
 class PadsWhatIsShort(BridgeControl):
     """Loading it changes ExecuTorch's runtime: a program that is short is filled up with zeros. Its blobs are taken as
     they are, whatever their checksum says."""
