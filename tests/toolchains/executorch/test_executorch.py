@@ -52,7 +52,7 @@ def test_where_it_is_not_available_it_is_refused_by_name(shared_run: Callable[..
         ("lowers_only_where_available", "registry.target[add-runtime-no/no", "lower", "no device to compile for"),
         ("falls_back_to_the_last_good_blob", "program.blob-garbled[add-", "run", "expected an error, but it was"),
         ("consumes_its_specs", "program.specs[add-", "inspect", "expected the compile specs of a DelegationSpec"),
-        ("remembers_results", "bundle.verifies[add_sub-", "run", "Result verification failed"),
+        ("adds_a_thousandth", "bundle.verifies[add_sub-", "run", "Result verification failed"),
     ],
 )
 def test_a_delegate_that_is_wrong_is_refused_by_the_clause(

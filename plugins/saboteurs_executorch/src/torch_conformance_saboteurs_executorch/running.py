@@ -27,7 +27,7 @@ class AddsAnError(BridgeControl):
         return 0
 
 
-@saboteur("delegate.outputs", "bundle.verifies")
+@saboteur("delegate.outputs", "bundle.verifies", "bundle.runs")
 class AddsAThousandth(BridgeControl):
     """Every element of the last output is off by a thousandth of its value."""
 
@@ -117,7 +117,7 @@ class KeepsTheBound(BridgeControl):
         return 0
 
 
-@saboteur("execute.repeated", "bundle.verifies", "bundle.runs")
+@saboteur("execute.repeated")
 class RemembersResults(BridgeControl):
     """A call with inputs of shapes that came before gives what was given then."""
 
