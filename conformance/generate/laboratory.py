@@ -113,37 +113,22 @@ class Laboratory:
             self.fresh()
         self.warm()
         data = as_bytes(trial)
-        self.played.append(trial)
-        assert self._subject is not None
-        ended: DeviceEnded | SubjectError | GarbledValue | None = None
-        answer: Answer | None = None
-        # both at once: the backend has one processor, PyTorch another
-        self._ask_control("shadow", trial=data, leaks=leaks)
-        try:
-            began = time.monotonic()
-            answer = answered(self._subject.call("play", "run", self._allowed(), trial=data, leaks=leaks))
-            self._slowest = max(self._slowest, time.monotonic() - began)
-        except (DeviceEnded, SubjectError, GarbledValue) as error:
-            ended = error
-        eager = answered(self._answer_of_control())
-        if answer is not None and answer.rows == eager.rows and _first_call(trial) not in eager.failed:
+        eager, answer = self._side_by_side(trial, data, leaks=leaks)
+        if isinstance(answer, Answer) and answer.rows == eager.rows and _first_call(trial) not in eager.failed:
             return []  # bit by bit, as most are
-        if isinstance(ended, DeviceEnded):
-            self.fresh()
         known, takes = self._known(trial, eager)
-        if isinstance(ended, DeviceEnded):
-            if isinstance(ended, DeviceTimeout) and self.haste >= 1:
+        if isinstance(answer, DeviceEnded):
+            if isinstance(answer, DeviceTimeout) and self.haste >= 1:
                 self._timed_out()
-            self._expect_no_excuse_for_end(data, ended)
-            raise Ended(ended) from ended
-        if answer is None:
-            # the backend could not be loaded, or something outside of the steps raised
-            return [Difference(0, "error", str(ended), getattr(ended, "phase", None) or "run")]
+            self._expect_no_excuse_for_end(data, answer)
+            raise Ended(answer) from answer
         try:
+            if not isinstance(answer, Answer):
+                raise answer
             actual = read(answer, trial)
-        except GarbledValue as error:
-            self.fresh()
-            return [Difference(0, "error", str(error))]
+        except (SubjectError, GarbledValue) as error:
+            # the backend could not be loaded, something outside of the steps raised, or no device of ours says this
+            return [Difference(0, "error", str(error), error.phase or "run")]
         if not differences(trial, known, actual, self.rules):
             if not takes:
                 raise Discarded("invalid")  # both raise
@@ -152,6 +137,29 @@ class Laboratory:
         trial, data, known = self._without_dead_errors(trial, data, known, actual, leaks=leaks)
         known, found = self._beyond_rounding(trial, data, known, actual)
         return self._not_excused(trial, data, known, found, leaks=leaks) if found else []
+
+    def _side_by_side(
+        self, trial: Trial, data: bytes, *, leaks: bool
+    ) -> tuple[Answer, Answer | DeviceEnded | SubjectError | GarbledValue]:
+        """What eager PyTorch and the backend say of a trial, which both play at the same time, or what became of the
+        backend. Raises Discarded where the process of eager PyTorch ended."""
+        self.played.append(trial)
+        assert self._subject is not None
+        answer: Answer | DeviceEnded | SubjectError | GarbledValue
+        self._ask_control("shadow", trial=data, leaks=leaks)
+        try:
+            began = time.monotonic()
+            answer = answered(self._subject.call("play", "run", self._allowed(), trial=data, leaks=leaks))
+            self._slowest = max(self._slowest, time.monotonic() - began)
+        except (DeviceEnded, GarbledValue) as error:
+            self.fresh()
+            answer = error
+        except SubjectError as error:
+            answer = error
+        except BaseException:
+            self.close()  # eager PyTorch has an answer for which nobody waits any more
+            raise
+        return answered(self._answer_of_control()), answer
 
     def _allowed(self) -> float:
         """Seconds that a trial has now."""

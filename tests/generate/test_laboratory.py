@@ -21,11 +21,15 @@ class Device:
     def __init__(self, maker: Shadow) -> None:
         self._maker = maker
         self._answer: Any = None
+        #: How many computations with noise it was asked for, each time.
+        self.noises: list[int] = []
+        self.ended = False
 
     def start(self) -> None:
         """Nothing has to be started."""
 
-    end = start
+    def end(self) -> None:
+        self.ended = True
 
     def ask(self, verb: str, phase: str, seconds: float, **arguments: Any) -> None:
         self._answer = self.call(verb, phase, seconds, **arguments)
@@ -35,6 +39,7 @@ class Device:
 
     def call(self, verb: str, phase: str, seconds: float, *, trial: bytes, **arguments: Any) -> Any:
         if verb == "know":
+            self.noises.append(arguments["noises"])
             return know(trial_from_bytes(trial), copies=False, **arguments)
         return play(trial_from_bytes(trial), self._maker if verb == "play" else Shadow(copies=False), **arguments)
 
@@ -52,16 +57,21 @@ class Backend(Shadow):
         return self._function
 
 
-def observables(trial: Trial, backend: Backend) -> list[str]:
-    """What differs in a trial. Raises what the laboratory does."""
-    laboratory = Laboratory(
-        lambda: Device(Shadow(copies=False)),  # type: ignore[arg-type,return-value]
-        lambda: Device(backend),  # type: ignore[arg-type,return-value]
+def laboratory_of(control: Device, subject: Device) -> Laboratory:
+    """A laboratory of two devices; plain PyTorch may excuse."""
+    return Laboratory(
+        lambda: control,  # type: ignore[arg-type,return-value]
+        lambda: subject,  # type: ignore[arg-type,return-value]
         [lambda: Device(Shadow(copies=False))],  # type: ignore[list-item,return-value]
         rules=Rules(),
         seconds=lambda: 60.0,
         timed_out=lambda: None,
     )
+
+
+def observables(trial: Trial, backend: Backend) -> list[str]:
+    """What differs in a trial. Raises what the laboratory does."""
+    laboratory = laboratory_of(Device(Shadow(copies=False)), Device(backend))
     return [each.observable for each in laboratory.differences(trial)]
 
 
@@ -106,3 +116,42 @@ def test_an_operator_that_was_taken_is_not_refused_by_a_call() -> None:
 def test_what_is_compiled_for_the_way_back_is_refused_there() -> None:
     with pytest.raises(Refused, match="aten::add"):
         observables(trial_of(FINE, result="v0", backward=True), Backend(failing))
+
+
+@pytest.mark.parametrize(
+    ("off", "noises", "found"),
+    [(0.0, [], []), (1e-7, [2], []), (1.0, [2, 12], ["values"])],
+    ids=["same bits", "rounding", "wrong"],
+)
+def test_the_less_differs_the_less_is_computed(off: float, noises: list[int], found: list[str]) -> None:
+    control = Device(Shadow(copies=False))
+    laboratory = laboratory_of(control, Device(Backend(lambda x: (x + 1) * (1 + off))))
+    assert [each.observable for each in laboratory.differences(trial_of(FINE, result="v0"))] == found
+    assert control.noises == noises
+
+
+class Interrupted(Device):
+    """A device that somebody interrupts while it plays."""
+
+    def call(self, verb: str, phase: str, seconds: float, *, trial: bytes, **arguments: Any) -> Any:
+        raise KeyboardInterrupt
+
+
+def test_an_interruption_leaves_no_answer_for_another_trial() -> None:
+    control = Device(Shadow(copies=False))
+    with pytest.raises(KeyboardInterrupt):
+        laboratory_of(control, Interrupted(Shadow(copies=False))).differences(trial_of(FINE, result="v0"))
+    assert control.ended
+
+
+class Garbled(Device):
+    """A device that says what no device of ours says."""
+
+    def call(self, verb: str, phase: str, seconds: float, *, trial: bytes, **arguments: Any) -> Any:
+        return {"rows": b"nothing", "failed": {}} if verb == "play" else None
+
+
+def test_rows_that_cannot_be_read_are_the_backends_error() -> None:
+    laboratory = laboratory_of(Device(Shadow(copies=False)), Garbled(Shadow(copies=False)))
+    (found,) = laboratory.differences(trial_of(FINE, result="v0"))
+    assert (found.observable, "cannot be read" in found.text) == ("error", True)

@@ -42,7 +42,6 @@ def _prime(count: int) -> bool:
 
 
 def _repeated(tensor: Tensor) -> bool:
-    # torch.unique takes time in the square of the number of NaN
     return tensor.numel() > 1 and not _some(tensor != tensor.flatten()[0])
 
 
