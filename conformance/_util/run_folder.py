@@ -75,7 +75,10 @@ def _made(place: str) -> _Held:
     """A new folder, held. One that another process takes for a dead one's, before it is held, is left to that."""
     while True:
         path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if path.is_dir():

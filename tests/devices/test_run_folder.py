@@ -6,7 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -86,6 +88,23 @@ def test_a_folder_that_was_removed_by_others_is_made_again(place: Path) -> None:
         Path(first).parent.rmdir()
         with private_folder("device") as second:
             assert Path(second).is_dir()
+
+
+def test_a_folder_that_another_sweeps_before_it_is_held_is_made_again(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, swept = tempfile.mkdtemp, list[Path]()
+
+    def made_and_swept(*arguments: Any, **options: Any) -> str:
+        path = made(*arguments, **options)
+        if not swept:
+            swept.extend(sweep(place))
+        return str(path)
+
+    monkeypatch.setattr("tempfile.mkdtemp", made_and_swept)
+    with private_folder("device") as mine:
+        assert Path(mine).is_dir()
+    assert len(swept) == 1
 
 
 def test_nothing_is_left_at_the_end(place: Path) -> None:

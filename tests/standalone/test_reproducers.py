@@ -50,7 +50,6 @@ SABOTAGED = {
     "needs_the_wrapper": "test_older and add",
     "slips_floats_through_under_lite": "test_types and scalars",
     "exits_with_1_at_exit": "test_exit",
-    "leaves_daemon": "test_exit",
     "mutates_inputs_under_lite": "test_inputs and add-lite",
     "silences_the_warning": "test_warning",
 }
@@ -176,7 +175,6 @@ def test_failures_of_every_kind_show_again(sabotaged: Run) -> None:
         "hangs_in_compile": "did not come back in time",
         "claims_without_execute": "is_available() is True, but measured compile/execute is yes/no",
         "exits_with_1_at_exit": "exited with code 1",
-        "leaves_daemon": "left another",
     }
     for name, text in expected.items():
         assert text in told[name].output
