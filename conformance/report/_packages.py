@@ -7,12 +7,18 @@ from importlib import metadata
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-#: What every run has, and says elsewhere.
+#: What every run has, and reports say elsewhere.
 _EVERYBODYS = frozenset({"torch", "torch-conformance"})
 
 
 def packages_of(distribution: str) -> dict[str, str]:
-    """Name → version of what a distribution requires, as installed here; nothing for one that is not a distribution."""
+    """Name → version of what a distribution requires, as installed here.
+
+    Nothing for one that is not a distribution, and for one that every run has: what torch requires says nothing of a
+    backend that torch brings.
+    """
+    if canonicalize_name(distribution) in _EVERYBODYS:
+        return {}
     try:
         stated = metadata.requires(distribution) or []
     except (metadata.PackageNotFoundError, ValueError):

@@ -30,9 +30,9 @@ def is_of_pytorch(file: str) -> bool:
     return _OF_PYTORCH.search(Path(file).name) is not None
 
 
-def needed_of_python(library: str, is_unwanted: Callable[[str], bool] = is_of_python) -> list[str]:
-    """The parts of Python, or what else ``is_unwanted``, that a library needs, directly or through others, each as the
-    chain that leads to it.
+def unwanted_libraries(library: str, is_unwanted: Callable[[str], bool] = is_of_python) -> list[str]:
+    """The libraries that a library needs, directly or through others, and that are unwanted by their names: parts of
+    Python if nothing else is said. Each is the chain that leads to it.
 
     ``library`` is a path. What it needs is looked for where the dynamic linker would (the search path in the file,
     LD_LIBRARY_PATH), and beside libtorch; what lies elsewhere is the system's, and is not followed. A file that is no

@@ -6,7 +6,7 @@ from conformance.api.assertions import check
 from conformance.api.verdicts import NotApplicable
 from conformance.contract import Control, Level, clauses
 from conformance.discovery.describing import Description
-from conformance.toolchains.shared_objects import is_of_python, is_of_pytorch, needed_of_python
+from conformance.toolchains.shared_objects import is_of_python, is_of_pytorch, unwanted_libraries
 
 clause = clauses(
     source="https://docs.pytorch.org/executorch/stable/backend-delegates-integration.html", level=Level.COMPLETE
@@ -20,5 +20,5 @@ def test_needs_no_python(backend: Description) -> None:
     if not backend.libraries:
         raise NotApplicable(f"ExecuTorch itself brings {backend.name}: there is no library of the backend's")
     for library in backend.libraries:
-        needed = needed_of_python(library, lambda name: is_of_python(name) or is_of_pytorch(name))
+        needed = unwanted_libraries(library, lambda name: is_of_python(name) or is_of_pytorch(name))
         check(not needed, f"the run-time half needs what a device has not: {'; '.join(needed)}")

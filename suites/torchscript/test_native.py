@@ -7,7 +7,7 @@ from conformance.api.availability import Availability
 from conformance.compare.assertions import assert_close
 from conformance.contract import Control, Level, clauses
 from conformance.discovery.describing import Description
-from conformance.toolchains.shared_objects import is_of_python, needed_of_python
+from conformance.toolchains.shared_objects import is_of_python, unwanted_libraries
 from conformance.toolchains.torchscript.assertions import NOT_AVAILABLE, assert_hands_over, unavailable
 from conformance.toolchains.torchscript.client import PreparedCase, TorchScriptDevice
 from conformance.toolchains.torchscript.promises import EXECUTE, FROM_CPP, SAVED, THREADS, UNAVAILABLE
@@ -87,7 +87,7 @@ def test_no_python(
     """The backend's library needs neither libtorch_python nor Python, be it through another library, and running an
     artifact brings no part of Python into the program."""
     for library in backend.libraries:
-        needed = needed_of_python(library)
+        needed = unwanted_libraries(library)
         check(not needed, f"the backend's library needs parts of Python: {'; '.join(needed)}")
     native.run_call(native.load(host.save(host.lower(case))), case.call)
     found = [file for file in native.mapped_files() if is_of_python(file)]

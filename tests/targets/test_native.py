@@ -26,7 +26,7 @@ from conformance.compare.values import decode, encode
 from conformance.devices import Ledger, Limits, ZygotePool
 from conformance.targets.native import NativePool, _expect_start
 from conformance.toolchains import toolchain_named
-from conformance.toolchains.shared_objects import is_of_python, is_of_pytorch, needed_of_python
+from conformance.toolchains.shared_objects import is_of_python, is_of_pytorch, unwanted_libraries
 from conformance.toolchains.torchscript.client import Artifact, Step, TorchScriptDevice
 from conformance.toolchains.torchscript.native import MESSAGES
 
@@ -245,11 +245,11 @@ def test_what_a_library_needs_is_followed(tmp_path: Path) -> None:
     linking = [f"-Wl,--no-as-needed,-rpath,{bridge.parent}", f"-L{bridge.parent}", f"-l:{bridge.name}"]
     compiler = (os.environ.get("CXX") or "g++").split()
     subprocess.run([*compiler, "-shared", "nothing.cpp", "-o", str(library), *linking], cwd=tmp_path, check=True)
-    needed = needed_of_python(str(library))
+    needed = unwanted_libraries(str(library))
     assert f"libmine.so needs {bridge.name}" in needed
     assert f"libmine.so needs {bridge.name} needs libtorch_python.so" in needed
-    assert needed_of_python(str(tmp_path / "nothing.cpp")) == []
-    assert needed_of_python(str(library_path())) == []
+    assert unwanted_libraries(str(tmp_path / "nothing.cpp")) == []
+    assert unwanted_libraries(str(library_path())) == []
 
 
 @pytest.mark.parametrize(
