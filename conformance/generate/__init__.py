@@ -7,8 +7,11 @@ the run's :class:`~conformance.generate.budget.Budget`; along which axes inputs 
 
 from __future__ import annotations
 
+#: Programs of operators side by side, each computed from what was given, all of them returned, and called often.
+OPERATORS = "operators"
 #: What programs are about. A toolchain that compiles for training has programs of TRAINING as well.
 THEMES_OF_PROGRAMS = (
+    OPERATORS,
     "elementwise",
     "reductions",
     "matrices",

@@ -15,11 +15,12 @@ AXES: Mapping[str, tuple[str, ...]] = {
         "rank 4", "rank 5", "changed",
     ),
     "layout": (
-        "contiguous", "transposed", "stepped", "offset", "expanded", "channels_last", "one tensor twice", "overlapping",
+        "contiguous", "transposed", "stepped", "offset", "expanded", "channels_last", "lazy", "one tensor twice",
+        "overlapping",
     ),
     "value": (
         "ordinary", "small", "halves", "positive", "negative", "zeros", "ones", "minus_zero", "repeated", "sorted",
-        "large", "tiny", "inf", "minus_inf", "nan", "all_nan", "extremes",
+        "large", "tiny", "inf", "minus_inf", "nan", "all_nan", "extremes", "masked", "shifted",
     ),
     "state": (
         "none", "parameters", "buffers", "submodules", "in place", "replaced", "loaded", "refilled", "twin", "written",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from conformance.generate.drawing import Draw
 from conformance.generate.program import Argument, Call, Scalar, TensorSpec
-from conformance.generate.programs import Scope, dtype_for, layout_for, values_for
+from conformance.generate.programs import NUMBERS, Scope, dtype_for, layout_for, values_for
 
 
 class Calls:
@@ -65,7 +65,7 @@ class Calls:
         if len(tensors) > 1 and not backward and draw.chance(3):
             one, other = tensors[0], tensors[1]
             if self._alike(call.arguments[one], call.arguments[other]):
-                tied = (one, other, draw.of("same", "overlap") if traits.keeps_aliases else "same")
+                tied = (one, other, draw.of("same", "overlap"))
         return dataclasses.replace(
             call,
             mode=mode,
@@ -107,9 +107,7 @@ class Calls:
         if what == "scalar":
             for place, each in enumerate(arguments):
                 if isinstance(each, Scalar):
-                    changed[place] = Scalar(
-                        each.kind, draw.of(3, 1, 0) if each.kind == "int" else draw.of(2.5, -1.0, 0.0)
-                    )
+                    changed[place] = Scalar(each.kind, draw.choice(NUMBERS[each.kind][1:]))
             return tuple(changed)
         place = draw.choice(tensors)
         spec = arguments[place]

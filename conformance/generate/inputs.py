@@ -19,7 +19,7 @@ def make(spec: TensorSpec, *, wide: bool = False) -> torch.Tensor:
         wider = getattr(torch, wide_dtype(spec.dtype))
         # copied into the same layout: strides decide about what a program may do with a tensor
         tensor = tensor.to(wider) if tensor.dtype != wider else tensor
-        if spec.layout != "contiguous":
+        if spec.layout not in ("contiguous", "lazy") or tensor.is_neg():
             tensor = _laid_out(tensor.contiguous(), spec.layout)
     return tensor
 
@@ -113,6 +113,12 @@ def _signed_zeros(made: torch.Tensor, limits: Any, generator: torch.Generator) -
     return ends[torch.arange(made.numel()) % len(ends)]
 
 
+def _masked(made: torch.Tensor, limits: Any, generator: torch.Generator) -> torch.Tensor:
+    """Minus infinity in the first half: whole rows of it, as a mask of attention leaves them."""
+    made[: (made.numel() + 1) // 2] = -math.inf
+    return made
+
+
 def _sorted(made: torch.Tensor, limits: Any, generator: torch.Generator) -> torch.Tensor:
     values, _ = torch.sort(made)
     return values
@@ -138,6 +144,8 @@ _KINDS: dict[str, Kind] = {
     "tiny": lambda made, limits, generator: made * limits.tiny / 8,
     "all_nan": lambda made, limits, generator: torch.full_like(made, math.nan),
     "extremes": _extremes,
+    "masked": _masked,
+    "shifted": lambda made, limits, generator: made / 64 + 100,
 }
 
 
@@ -158,4 +166,15 @@ def _laid_out(tensor: torch.Tensor, layout: str) -> torch.Tensor:
             return tensor[:1].expand(tensor.shape)
         case "channels_last" if tensor.dim() == 4:
             return tensor.contiguous(memory_format=torch.channels_last)
+        case "lazy":
+            return lazy(tensor)
+    return tensor
+
+
+def lazy(tensor: torch.Tensor) -> torch.Tensor:
+    """The same values, of which the memory has the conjugate or the negative: ``torch.Tensor.is_conj``, ``is_neg``."""
+    if tensor.is_complex():
+        return tensor.conj().resolve_conj().conj()
+    if tensor.dtype in (torch.float32, torch.float64):
+        return torch.complex(torch.zeros_like(tensor), -tensor).conj().imag
     return tensor

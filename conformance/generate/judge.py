@@ -40,6 +40,8 @@ EXEMPTIONS: Mapping[str, str] = {
 _MULTIPLE = 8.0
 #: Relative spread beyond which a program amplifies errors, and its element judges nobody.
 _AMPLIFIED = 0.02
+#: So many random numbers are not the same twice. A mask of dropout has one bit for each.
+_MANY = 30
 #: Operators that take the root of a sum of squares, or divide by it.
 _SQUARES = frozenset(("std", "var", "norm", "vector_norm", "normalize"))
 
@@ -222,18 +224,23 @@ class _Judge:
         return exact, [part(each[number]) for each in self._known.noisy]
 
     def _repeated(self, actual: Sequence[Mapping[str, Any]]) -> Any:
-        """Random results of two calls of one model that are the same, where eager PyTorch's are not."""
+        """Random results that are the same, where eager PyTorch's are not: those of two calls, or two of one call."""
         calls = [
             (number, step)
             for number, step in enumerate(self._trial.steps)
             if step.call is not None and "result" in actual[number] and "result" in self._known.eager[number]
         ]
         for place, (first, step) in enumerate(calls):
+            mine, theirs = (_same_pairs(tensors_in(row[first]["result"])) for row in (actual, self._known.eager))
+            if mine - theirs:
+                pair = min(mine - theirs)
+                text = f"step {first + 1}: results {pair[0]} and {pair[1]} are the same numbers, which are drawn twice"
+                yield Difference(first, "random state", text)
             for later, other in calls[place + 1 :]:
                 if (step.model, step.call) == (other.model, other.call):
-                    mine = (tensors_in(actual[first]["result"]), tensors_in(actual[later]["result"]))
-                    theirs = (tensors_in(self._known.eager[each]["result"]) for each in (first, later))
-                    if _all_same(*mine) and not _all_same(*theirs):
+                    again = (tensors_in(actual[first]["result"]), tensors_in(actual[later]["result"]))
+                    due = (tensors_in(self._known.eager[each]["result"]) for each in (first, later))
+                    if _all_same(*again) and not _all_same(*due):
                         text = f"steps {first + 1} and {later + 1} gave the same numbers, which are random"
                         yield Difference(later, "random state", text)
 
@@ -333,6 +340,17 @@ def _told_difference(mine: torch.Tensor, eager: torch.Tensor, wrong: torch.Tenso
 
 def _all_same(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> bool:
     return len(one) == len(other) and all(map(_is_same, one, other))
+
+
+def _same_pairs(tensors: Sequence[torch.Tensor]) -> set[tuple[int, int]]:
+    """The numbers of tensors that are the same, bit by bit, and have so many elements that it is no accident."""
+    long = [place for place, each in enumerate(tensors) if each.numel() >= _MANY]
+    return {
+        (one, other)
+        for index, other in enumerate(long)
+        for one in long[:index]
+        if tensors[one].shape == tensors[other].shape and _is_same(tensors[one], tensors[other])
+    }
 
 
 def _is_same(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -120,7 +120,7 @@ def differs(one: torch.Tensor, other: torch.Tensor) -> bool:
 def _copied(value: Any) -> Any:
     """A value with copies of its tensors that have the same strides, where these can be copied."""
     if isinstance(value, torch.Tensor):
-        plain = value.detach()
+        plain = value.detach().resolve_conj().resolve_neg()
         return plain.clone() if plain.layout == torch.strided else plain.to_dense()
     if isinstance(value, tuple):
         return tuple(map(_copied, value))

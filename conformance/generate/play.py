@@ -25,7 +25,7 @@ from conformance.generate.answers import written
 from conformance.generate.inputs import arguments_of, make
 from conformance.generate.makers import Maker, SavingMaker, Shadow
 from conformance.generate.noise import Noise
-from conformance.generate.observe import Before, memories, observed, process_state
+from conformance.generate.observe import Before, differs, memories, observed, process_state
 from conformance.generate.program import Call, Program, Step, Trial
 
 _numbers = itertools.count()
@@ -194,7 +194,7 @@ class Player:
                     with _MODES[call.mode]():
                         made["result"] = self._there(step.model)(*arguments)
                     if call.backward:
-                        made["gradients"] = _gradients(made["result"], leaves)
+                        made["gradients"], made["given"] = _gradients(made["result"], leaves)
             except Exception as error:  # as above
                 made["raised"] = _raised(error)
 
@@ -208,6 +208,7 @@ class Player:
         row = observed(result, arguments, module) | before.left(arguments, module)
         if call.backward:
             row["gradients"] = made["gradients"]
+            row["written"] |= made["given"]
         kept = [each.detach().clone() for each in tensors_in(result)]
         # what is memory of an argument or of the model may change by later steps, and does so in plain PyTorch too
         if not row["aliases"]:
@@ -300,13 +301,16 @@ def _changed(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach() * 2 + 1 if tensor.is_floating_point() else tensor.detach().clone()
 
 
-def _gradients(result: Any, leaves: list[torch.Tensor]) -> list[torch.Tensor | None]:
-    """Of each leaf the gradient of a weighted sum of the results; None where there is none."""
+def _gradients(result: Any, leaves: list[torch.Tensor]) -> tuple[list[torch.Tensor | None], dict[str, torch.Tensor]]:
+    """Of each leaf the gradient of a weighted sum of the results, None where there is none; and of the gradients that
+    it was asked with those that are no longer what they were."""
     wanted = [each for each in tensors_in(result) if each.requires_grad]
     if not wanted or not leaves:
-        return [None] * len(leaves)
-    ones = [_weights_for(each) for each in wanted]
-    return list(torch.autograd.grad(wanted, leaves, ones, allow_unused=True))
+        return [None] * len(leaves), {}
+    given = [_weights_for(each) for each in wanted]
+    gradients: list[torch.Tensor | None] = list(torch.autograd.grad(wanted, leaves, given, allow_unused=True))
+    pairs = enumerate(zip(given, map(_weights_for, wanted), strict=True))
+    return gradients, {f"the gradient of result {place}": now for place, (now, was) in pairs if differs(now, was)}
 
 
 def _weights_for(tensor: torch.Tensor) -> torch.Tensor:

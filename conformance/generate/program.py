@@ -18,6 +18,8 @@ _FLOATING = ("float32", "float64", "float16", "bfloat16", "complex64")
 _DTYPE_NAME = re.compile(r"\btorch\.(float32|float16|bfloat16|complex64)\b")
 #: How a method of a tensor that names a dtype is written with more bits.
 _CAST = re.compile(r"\.(float|half|bfloat16)\(\)")
+#: A number after an arithmetic operator, or before one at the beginning of an expression.
+_NUMBER = re.compile(r"(?:(?<= [-+*/%<>] )|(?<= \*\* )|(?<= // ))(?P<number>-?\d[\d.]*(?:e-?\d+)?)(?=$|\n|\))")
 _INDENT = "    "
 _NAME = re.compile(r"\b[xv]\d+\b")
 #: The names that a statement makes; and what it writes to something by: a method such as ``add_``, ``inplace=True``.
@@ -128,6 +130,23 @@ class Program:
             needed.update(_NAME.findall(line.text))
             kept.append(line)
         return dataclasses.replace(self, lines=tuple(reversed(kept)))
+
+    def numbers(self) -> list[tuple[int, int, int]]:
+        """Where Python numbers stand beside an arithmetic operator: the line, and where in its text they begin and
+        end."""
+        return [
+            (place, *found.span("number"))
+            for place, line in enumerate(self.lines)
+            for found in _NUMBER.finditer(line.text)
+        ]
+
+    def with_number(self, place: tuple[int, int, int], number: str) -> Program:
+        """The same with another number in one of these places."""
+        index, begin, end = place
+        line = self.lines[index]
+        text = line.text[:begin] + number + line.text[end:]
+        lines = (*self.lines[:index], dataclasses.replace(line, text=text), *self.lines[index + 1 :])
+        return dataclasses.replace(self, lines=lines)
 
 
 def _frozen(spec: TensorSpec) -> str:

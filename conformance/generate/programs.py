@@ -6,7 +6,7 @@ import dataclasses
 import functools
 from collections.abc import Sequence
 
-from conformance.generate import THEMES_OF_PROGRAMS
+from conformance.generate import OPERATORS, THEMES_OF_PROGRAMS
 from conformance.generate.drawing import FLOATS, HUGE_SIZE, INTEGERS, LARGE_SIZES, Draw
 from conformance.generate.grammar import RULES, Abandoned, Builder, Rule
 from conformance.generate.program import Argument, Program, Scalar, TensorSpec
@@ -14,14 +14,16 @@ from conformance.toolchains import ProgramTraits
 
 _VALUES = (
     "ordinary", "small", "halves", "positive", "negative", "zeros", "ones", "minus_zero", "repeated", "sorted", "large",
-    "tiny", "inf", "minus_inf", "nan", "all_nan", "extremes",
+    "tiny", "inf", "minus_inf", "nan", "all_nan", "extremes", "masked", "shifted",
 )  # fmt: skip
 #: Statements of a program. Where each kind of call is compiled anew a statement costs several times as much.
 _MOST_STATEMENTS, _MOST_WHERE_COMPILED = 12, 8
 #: A program has so many statements now and then.
 _MANY_STATEMENTS = 30
-_NOT_FINITE = ("inf", "minus_inf", "nan", "all_nan", "extremes", "minus_zero", "tiny")
-_LAYOUTS = ("contiguous", "transposed", "stepped", "offset", "expanded", "channels_last")
+#: Python numbers as arguments, by their type; some are none of 32 bits.
+NUMBERS: dict[str, tuple[float, ...]] = {"int": (2, 1, 3, 0, 2**33 + 1), "float": (1.5, 0.0, -2.0, 0.1)}
+_NOT_FINITE = ("inf", "minus_inf", "nan", "all_nan", "extremes", "minus_zero", "tiny", "masked")
+_LAYOUTS = ("contiguous", "transposed", "stepped", "offset", "expanded", "channels_last", "lazy")
 #: The feature that a dtype of an argument needs.
 _DTYPE_FEATURES = {
     "float64": "float64", "float16": "half_precision", "bfloat16": "half_precision", "bool": "booleans",
@@ -29,7 +31,7 @@ _DTYPE_FEATURES = {
 }  # fmt: skip
 #: Which families a theme draws from, beside all others.
 FAMILIES = {
-    **{theme: (theme,) for theme in THEMES_OF_PROGRAMS},
+    **{theme: (theme,) for theme in THEMES_OF_PROGRAMS if theme != OPERATORS},
     "training": ("elementwise", "matrices", "reductions", "networks", "views"),
 }  # fmt: skip
 
@@ -44,29 +46,36 @@ class Scope:
     #: Whether arguments require grad, and calls are gone back from.
     training: bool = False
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether programs are of operators side by side, on as many arguments as can be."""
+        return self.theme == OPERATORS and "several_outputs" not in self.missing
+
 
 @functools.lru_cache(maxsize=256)
-def _rules(families: tuple[str, ...], traits: ProgramTraits, missing: frozenset[str]) -> tuple[Rule, ...]:
-    """Rules as often as they weigh; all families where none is given."""
+def _rules(
+    families: tuple[str, ...], traits: ProgramTraits, missing: frozenset[str], by_operators: bool = False
+) -> tuple[Rule, ...]:
+    """Rules as often as they weigh, or as they have operators; all families where none is given."""
     return tuple(
         each
         for each in RULES
         if (not families or each.family in families)
         and all(getattr(traits, trait) for trait in each.traits)
         and not missing.intersection(each.needs)
-        for _ in range(each.weight)
+        for _ in range(each.operators if by_operators else each.weight)
     )
 
 
 def draw_program(draw: Draw, scope: Scope, most: int | None = None) -> tuple[Program, list[Argument]]:
     """A program of ``most`` statements or fewer, and the arguments that it is drawn for."""
     most = most or (_MOST_WHERE_COMPILED if scope.traits.trains else _MOST_STATEMENTS)
-    builder = Builder(draw, scope.traits, scope.missing)
+    builder = Builder(draw, scope.traits, scope.missing, side_by_side=scope.is_wide)
     arguments = _arguments(draw, scope, builder)
     if "parameters" not in scope.missing and draw.chance(3):
         _state(draw, scope, builder)
     focus = _rules(FAMILIES.get(scope.theme, ()), scope.traits, scope.missing)
-    everything = _rules((), scope.traits, scope.missing)
+    everything = _rules((), scope.traits, scope.missing, by_operators=scope.is_wide)
     wanted = 1 + draw.upto(most - 1) if not draw.chance(40) else _MANY_STATEMENTS
     for _ in range(wanted * 3):
         if builder.length >= wanted:
@@ -93,20 +102,27 @@ def _arguments(draw: Draw, scope: Scope, builder: Builder) -> list[Argument]:
     if "large" not in scope.missing and draw.chance(25):
         shape = (HUGE_SIZE,)
     arguments: list[Argument] = []
-    for index in range(draw.of(2, 1, 3) if not draw.chance(40) else 9):
+    for index in range(_arity(draw, scope)):
         if index and not same:
-            dtype = dtype_for(draw, scope) if draw.chance(4) else dtype
-            if shape != (HUGE_SIZE,) and not draw.chance(3):
+            dtype = dtype_for(draw, scope) if draw.chance(2 if scope.is_wide else 4) else dtype
+            if shape != (HUGE_SIZE,) and (scope.is_wide or not draw.chance(3)):
                 shape = _shape(draw, scope, sizes)
         grad = scope.training and dtype in FLOATS and not draw.chance(5)
         spec = TensorSpec(dtype, shape, layout_for(draw, scope, shape), values_for(draw, scope), draw.seed(), grad)
         arguments.append(spec)
         builder.argument(spec)
-    if "scalars" not in scope.missing and draw.chance(6):
+    if "scalars" not in scope.missing and draw.chance(2 if scope.is_wide else 6):
         kind = draw.of("int", "float")
         builder.scalar(kind)
-        arguments.append(Scalar(kind, draw.of(2, 1, 3, 0) if kind == "int" else draw.of(1.5, 0.0, -2.0)))
+        arguments.append(Scalar(kind, draw.choice(NUMBERS[kind])))
     return arguments
+
+
+def _arity(draw: Draw, scope: Scope) -> int:
+    """Of how many tensors a program is."""
+    if draw.chance(40):
+        return 9
+    return draw.of(4, 3, 5, 6) if scope.is_wide else draw.of(2, 1, 3)
 
 
 def _state(draw: Draw, scope: Scope, builder: Builder) -> None:
@@ -155,7 +171,7 @@ def _shape(draw: Draw, scope: Scope, sizes: Sequence[int]) -> tuple[int, ...]:
 
 def layout_for(draw: Draw, scope: Scope, shape: Sequence[int]) -> str:
     """How an argument of that shape lies in memory."""
-    if "non_contiguous" in scope.missing or draw.upto(4) < 3:
+    if "non_contiguous" in scope.missing or draw.upto(4) < (1 if scope.is_wide else 3):
         return "contiguous"
     return "channels_last" if len(shape) == 4 and draw.chance(2) else draw.choice(_LAYOUTS)
 
@@ -171,6 +187,8 @@ def values_for(draw: Draw, scope: Scope) -> str:
 def _result(draw: Draw, scope: Scope, builder: Builder) -> str:
     names = [str(value) for value in builder.values if value.origin == "made"]
     last = names[-1] if names else "x0 + x0"
+    if scope.is_wide and len(names) > 1:
+        return f"({', '.join(names)})"
     several = "several_outputs" not in scope.missing and len(names) > 1 and not draw.chance(2)
     if not several and not draw.chance(8):
         return last
@@ -182,6 +200,7 @@ def _result(draw: Draw, scope: Scope, builder: Builder) -> str:
     if len(chosen) == 1:
         return last if "single_tuple" in scope.missing or not draw.chance(4) else f"({last},)"
     listed = ", ".join(chosen)
-    if scope.traits.keeps_aliases and draw.chance(6):
-        return draw.of(f"[{listed}]", "{" + ", ".join(f'"{i}": {name}' for i, name in enumerate(chosen)) + "}")
+    if "nested_values" not in scope.missing and draw.chance(6):
+        # keys that are in no order by themselves
+        return draw.of(f"[{listed}]", "{" + ", ".join(f'"{7 * i % 5}": {name}' for i, name in enumerate(chosen)) + "}")
     return f"({listed})"

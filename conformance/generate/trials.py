@@ -51,10 +51,12 @@ def _program_trial(draw: Any, scope: Scope) -> Trial:
     trial.act("call")
     if drawing.chance(6):
         trial.resize()
+    if drawing.chance(3):
+        trial.near_twin()
     usual = _AFTERWARDS_WHERE_COMPILED if traits.trains else _AFTERWARDS
     events = [*_EVENTS, *["save_load", "copy"] * traits.saves]
     events += ["weights"] * len(events) * bool(program.parameters or program.buffers)
-    for _ in range(drawing.choice((3, 1, 2, 5) if traits.trains else (4, 2, 6, 9))):
+    for _ in range(drawing.choice(_number_of_events(scope))):
         action = drawing.choice(usual)
         if action != "event":
             trial.act(action)
@@ -65,7 +67,14 @@ def _program_trial(draw: Any, scope: Scope) -> Trial:
         trial.act("revalued", latest=True)
     if "random" in program.marks:
         trial.act("again")
-    return Trial((program,), tuple(trial.steps))
+    return Trial(tuple(trial.programs), tuple(trial.steps))
+
+
+def _number_of_events(scope: Scope) -> tuple[int, ...]:
+    """How much may happen after the first call. Where calls cost little there are more, as the model may be wide."""
+    if scope.traits.trains:
+        return (3, 1, 2, 5)
+    return (9, 6, 12, 15) if scope.is_wide else (4, 2, 6, 9)
 
 
 @st.composite
@@ -86,7 +95,7 @@ class _Events:
     def __init__(self, draw: Draw, scope: Scope, drawn: Sequence[tuple[Program, list[Argument]]]) -> None:
         self._draw = draw
         self._scope = scope
-        self._programs = [program for program, _ in drawn]
+        self.programs = [program for program, _ in drawn]
         self._calls = [Calls(draw, scope, arguments) for _, arguments in drawn]
         self.steps: list[Step] = []
         #: Of each model its program; of each lowered one its program and model, and what it was called with first.
@@ -98,7 +107,7 @@ class _Events:
 
     def begin(self) -> None:
         """A model of each program, lowered; and now and then a twin of the first with other weights."""
-        for program in range(len(self._programs)):
+        for program in range(len(self.programs)):
             self.model(program, 0)
         if self._draw.chance(2):
             self.model(0, 1 + self._draw.upto(3))
@@ -117,6 +126,24 @@ class _Events:
         self.steps.append(Step("lower", model, how))
         self._lowered.append(self._models[model])
         self._model_of.append(model)
+
+    def near_twin(self) -> None:
+        """Call, beside the first model, one of a program that differs in a single number, and the first again."""
+        program, first = self.programs[0], self._first[0]
+        places = program.numbers()
+        if not places:
+            return
+        place = self._draw.choice(places)
+        number = program.lines[place[0]].text[place[1] : place[2]]
+        other = f"{number}.0" if number.lstrip("-").isdigit() else f"{float(number) + 0.25}"
+        if self._draw.chance(2):
+            other = f"{int(number) + 1}" if number.lstrip("-").isdigit() else f"{-float(number)}"
+        self.programs.append(program.with_number(place, other))
+        self._calls.append(self._calls[0])
+        self.model(1, 0)
+        self.lower(len(self._models) - 1)
+        self.steps += [Step("call", lowered, call=first) for lowered in (len(self._lowered) - 1, 0)]
+        self._first[len(self._lowered) - 1] = first
 
     def resize(self) -> None:
         """Call the first that was lowered with one size after another."""
@@ -179,7 +206,7 @@ class _Events:
                 self.steps.append(Step("fail", chosen, how, call=first))
 
     def _has_weights(self, program: int) -> bool:
-        return bool(self._programs[program].parameters or self._programs[program].buffers)
+        return bool(self.programs[program].parameters or self.programs[program].buffers)
 
 
 def _weight_changes(scope: Scope) -> tuple[str, ...]:

@@ -233,3 +233,37 @@ def test_memory_that_is_kept_is_seen() -> None:
 
     assert found(ADD, around, leaks=True) == ["memory"]
     assert found(ADD, copy.copy, leaks=True) == []
+
+
+class _ReusesGradient(torch.autograd.Function):
+    """Doubles, and in the backward pass computes in the memory of the gradient that it is given."""
+
+    @staticmethod
+    def forward(context: Any, x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    @staticmethod
+    def backward(context: Any, *gradients: torch.Tensor) -> torch.Tensor:
+        return gradients[0].mul_(2)
+
+
+def test_a_gradient_that_is_given_is_left_alone() -> None:
+    trial = trial_of("v0 = x0 * 2", dataclasses.replace(FLOAT, grad=True), mode="grad", backward=True)
+    assert found(trial, lambda module: module) == []
+    assert found(trial, lambda module: _ReusesGradient.apply) == ["writes"]
+
+
+def test_two_draws_of_one_call_are_two() -> None:
+    text = "v0 = x0 + torch.rand_like(x0)\nv1 = x0 + torch.rand_like(x0)"
+    large = dataclasses.replace(FLOAT, shape=(40, 3))
+    trial = trial_of(text, large, result="(v0, v1)", marks=("random",))
+    assert found(trial, lambda module: module) == []
+
+    def once(module: torch.nn.Module) -> Callable[..., Any]:
+        def call(x: torch.Tensor) -> Any:
+            first, _ = module(x)
+            return first, first.clone()
+
+        return call
+
+    assert found(trial, once) == ["random state"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -96,6 +97,20 @@ FINE, BAD = Line("add", "v0 = x0 + 1"), Line("reshape", "v1 = x0.reshape(7)")
 )
 def test_dead_code_may_be_left_out_with_its_error(result: str, function: Callable[..., Any], found: list[str]) -> None:
     assert observables(trial_of(FINE, BAD, result=result), Backend(function)) == found
+
+
+def test_dead_code_may_be_left_out_by_one_call_and_not_by_the_next() -> None:
+    trial = trial_of(FINE, BAD, result="v0")
+    twice = dataclasses.replace(trial, steps=(*trial.steps, trial.steps[-1]))
+    calls: list[torch.Tensor] = []
+
+    def call(x: torch.Tensor) -> torch.Tensor:
+        calls.append(x)
+        if len(calls) == 2:
+            raise RuntimeError("as the program does")
+        return x + 1
+
+    assert observables(twice, Backend(call)) == []
 
 
 def failing(x: torch.Tensor) -> torch.Tensor:

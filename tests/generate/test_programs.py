@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import random
 
@@ -11,7 +12,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, Phase, settings
 
-from conformance.generate import THEMES_OF_PROGRAMS, THEMES_OF_SCENARIOS, TRAINING
+from conformance.generate import OPERATORS, THEMES_OF_PROGRAMS, THEMES_OF_SCENARIOS, TRAINING
 from conformance.generate.axes import AXES
 from conformance.generate.drawing import Draw
 from conformance.generate.grammar import RULES, Abandoned, Builder, Rule
@@ -114,7 +115,8 @@ def test_what_a_backend_declares_missing_is_not_drawn() -> None:
             "views",
             "parameters",
         }
-        | {"elementwise", "matmul", "reductions", "convolution", "in_place", "control_flow", "loops", "unbacked_sizes"}
+        | {"elementwise", "matmul", "reductions", "convolution", "in_place", "control_flow", "loops", "raising"}
+        | {"unbacked_sizes"}
     )
     for trial in drawn(scope_of("torchscript", "elementwise", missing), 20, 1):
         assert {name for program in trial.programs for name in program.operators} <= {"add", "sub", "dropout"}
@@ -188,3 +190,52 @@ def test_every_rule_makes_statements(rule: Rule) -> None:
             rule.function(builder)
         made += bool(builder.length)
     assert made >= 3
+
+
+@pytest.mark.parametrize("toolchain", ["torchscript", "dynamo"])
+def test_wide_programs_return_what_each_operator_makes_of_the_arguments(toolchain: str) -> None:
+    trials = drawn(scope_of(toolchain, OPERATORS), 40, 2)
+    programs = [trial.programs[0] for trial in trials]
+    assert sum(len(each.arguments) for each in programs) > 3 * len(programs)
+    made = [name for each in programs for line in each.lines for name in _names_made(line.text)]
+    returned = [name for each in programs for name in each.result.strip("(,)").split(", ")]
+    assert len(returned) > 0.8 * len(made)
+    from_arguments = [line for each in programs for line in each.lines if "x" in line.text.partition("=")[2]]
+    assert len(from_arguments) > 0.6 * sum(len(each.lines) for each in programs)
+
+
+def _names_made(text: str) -> list[str]:
+    return [each.strip(", ") for each in text.partition(" = ")[0].split(",") if each.strip().startswith("v")]
+
+
+def test_a_near_twin_differs_in_one_number() -> None:
+    twins = [trial for trial in drawn(scope_of("torchscript", "elementwise"), 150, 2) if len(trial.programs) > 1]
+    assert len(twins) > 5
+    for trial in twins:
+        one, other = trial.programs
+        (pair,) = [(a.text, b.text) for a, b in zip(one.lines, other.lines, strict=True) if a != b]
+        assert one == dataclasses.replace(other, lines=one.lines), pair
+        called = [step.model for step in trial.steps if step.call is not None]
+        assert 1 in called, "the twin is called"
+        assert 0 in called[called.index(1) :], "and the first after it"
+
+
+def test_the_numbers_of_a_program_are_those_beside_arithmetic() -> None:
+    texts = ("v0 = x0 * 2.5", "v1 = torch.sum(v0, dim=1)", "v2 = (v1 + 3) / 1e-3", "v3 = v2[1:] ** 0.5", "v4 = x0 @ x0")
+    program = dataclasses.replace(PROGRAM, lines=tuple(Line("it", text) for text in texts))
+    assert [texts[line][begin:end] for line, begin, end in program.numbers()] == ["2.5", "3", "1e-3", "0.5"]
+    assert program.with_number(program.numbers()[1], "4").lines[2].text == "v2 = (v1 + 4) / 1e-3"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+def test_what_is_lazy_has_the_same_values_and_other_memory(dtype: str) -> None:
+    spec = TensorSpec(dtype, (3, 4), seed=3)
+    tensor = make(dataclasses.replace(spec, layout="lazy"))
+    assert tensor.is_conj() or tensor.is_neg()
+    assert torch.equal(tensor, make(spec))
+    assert torch.equal(make(dataclasses.replace(spec, layout="lazy"), wide=True), make(spec, wide=True))
+
+
+def test_what_is_masked_has_whole_rows_of_minus_infinity() -> None:
+    made = make(TensorSpec("float32", (4, 3), values="masked", seed=3))
+    assert made.isinf().all(1).tolist() == [True, True, False, False]

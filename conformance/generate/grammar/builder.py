@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from conformance.generate.drawing import Draw
+from conformance.generate.inputs import lazy
 from conformance.generate.program import Line, Program, TensorSpec
 from conformance.toolchains import ProgramTraits
 
@@ -63,12 +64,18 @@ class Abandoned(Exception):
 
 
 class Builder:
-    """Makes a program statement by statement. ``missing`` are the features that it must do without."""
+    """Makes a program statement by statement. ``missing`` are the features that it must do without.
 
-    def __init__(self, draw: Draw, traits: ProgramTraits, missing: Collection[str] = ()) -> None:
+    Statements are made from one another, or ``side_by_side`` from what the program was given.
+    """
+
+    def __init__(
+        self, draw: Draw, traits: ProgramTraits, missing: Collection[str] = (), *, side_by_side: bool = False
+    ) -> None:
         self.draw = draw
         self.traits = traits
         self.missing = missing
+        self._side_by_side = side_by_side
         self.values: list[Value] = []
         self.scalars: list[tuple[str, str]] = []
         self.marks: set[str] = set()
@@ -135,7 +142,7 @@ class Builder:
         if not found:
             raise Abandoned
         given = [value for value in found if value.origin != "made"]
-        if given and self.draw.chance(3):
+        if given and self.draw.chance(3) != self._side_by_side:
             return self.draw.choice(given)
         return found[min(self.draw.upto(len(found) - 1), self.draw.upto(len(found) - 1))]
 
@@ -153,7 +160,8 @@ class Builder:
         if value is not None and value.rank and self.draw.chance(6):
             return f"{value}.shape[{self.draw.upto(value.rank - 1)}]"
         whole = value is not None and (value.integral or value.dtype == torch.bool)
-        return self.draw.of("2", "3", "-1", "0", "7") if whole else self.draw.of("2", "0.5", "-1.5", "0", "1e-3", "3.7")
+        numbers = ("2", "3", "-1", "0", "7") if whole else ("2", "0.5", "-1.5", "0", "1e-3", "3.7", "1.23456789")
+        return self.draw.choice(numbers)
 
     def dim(self, value: Value) -> int:
         """A dimension of a value, counted from either end. Raises Abandoned for a value without any."""
@@ -285,6 +293,8 @@ def _meta(spec: TensorSpec) -> torch.Tensor:
             return torch.empty((1, *shape[1:]), dtype=dtype, device="meta").expand(shape)
         case "channels_last" if len(shape) == 4:
             return torch.empty(shape, dtype=dtype, device="meta", memory_format=torch.channels_last)
+        case "lazy":
+            return lazy(torch.empty(shape, dtype=dtype, device="meta"))
     return torch.empty(shape, dtype=dtype, device="meta")
 
 

@@ -21,6 +21,11 @@ def _number(value: Value) -> bool:
     return value.dtype.__str__() != "torch.bool"
 
 
+def _divisor(b: Builder, value: Value) -> str:
+    """What to divide by: now and then as it is, for whole numbers by none that is 0, which would be refused."""
+    return f"({value} * 2 + 1)" if value.integral and not b.draw.chance(4) else str(value)
+
+
 @rule("elementwise", weight=3)
 def add_or_subtract(b: Builder) -> None:
     one, other = b.pick(), b.pick()
@@ -28,18 +33,18 @@ def add_or_subtract(b: Builder) -> None:
     b.make({"+": "add", "-": "sub"}[symbol], f"{one} {symbol} {other}")
 
 
-@rule("elementwise", "elementwise", weight=4)
+@rule("elementwise", "elementwise", weight=4, operators=15)
 def binary(b: Builder) -> None:
     one, other = b.pick(_number), b.pick()
     if b.draw.chance(2):
         symbol, name = b.draw.of(("*", "mul"), ("/", "div"), ("**", "pow"), ("//", "floor_divide"), ("%", "remainder"))
-        b.make(name, f"{one} {symbol} {other}")
+        b.make(name, f"{one} {symbol} {_divisor(b, other) if symbol in ('//', '%') else other}")
     else:
         name = b.draw.of("maximum", "minimum", "fmod", "atan2", "hypot", "fmax", "fmin", "copysign", "logaddexp", "mul")
         b.make(name, f"torch.{name}({one}, {other})")
 
 
-@rule("elementwise", "elementwise", weight=3)
+@rule("elementwise", "elementwise", weight=3, operators=7)
 def with_number(b: Builder) -> None:
     one = b.pick(_number)
     number = b.number(one)
@@ -67,7 +72,7 @@ def scaled(b: Builder) -> None:
     b.make(name, f"torch.{name}({one}, {other}, alpha={b.draw.of('2', '3', '-1')})")
 
 
-@rule("elementwise", "elementwise", weight=6)
+@rule("elementwise", "elementwise", weight=6, operators=len(_FLOAT_FUNCTIONS) + len(_ANY_FUNCTIONS))
 def unary(b: Builder) -> None:
     if b.draw.chance(3):
         one = b.pick(_number)
@@ -78,7 +83,7 @@ def unary(b: Builder) -> None:
     b.make(name, f"torch.{name}({one})")
 
 
-@rule("elementwise", "elementwise", weight=3)
+@rule("elementwise", "elementwise", weight=3, operators=len(_ACTIVATIONS))
 def activation(b: Builder) -> None:
     one = b.float_value()
     name = b.draw.choice(_ACTIVATIONS)
@@ -86,7 +91,7 @@ def activation(b: Builder) -> None:
     b.make(name, f"F.{name}({one}{extra})")
 
 
-@rule("elementwise", "elementwise", "booleans", weight=2)
+@rule("elementwise", "elementwise", "booleans", weight=2, operators=len(_COMPARISONS))
 def comparison(b: Builder) -> None:
     one = b.pick(lambda value: not value.dtype.is_complex)
     other = str(b.pick(lambda value: not value.dtype.is_complex)) if b.draw.chance(2) else b.number(one)
@@ -95,20 +100,20 @@ def comparison(b: Builder) -> None:
     b.make(names[symbol], f"{one} {symbol} {other}")
 
 
-@rule("elementwise", "elementwise", "booleans")
+@rule("elementwise", "elementwise", "booleans", operators=5)
 def float_test(b: Builder) -> None:
     name = b.draw.of("isnan", "isinf", "isfinite", "signbit", "logical_not")
     b.make(name, f"torch.{name}({b.pick(lambda value: not value.dtype.is_complex)})")
 
 
-@rule("elementwise", "elementwise", "booleans")
+@rule("elementwise", "elementwise", "booleans", operators=3)
 def logical(b: Builder) -> None:
     one, other = b.pick(), b.pick()
     name = b.draw.of("logical_and", "logical_or", "logical_xor")
     b.make(name, f"torch.{name}({one}, {other})")
 
 
-@rule("elementwise", "elementwise", "integers")
+@rule("elementwise", "elementwise", "integers", operators=6)
 def bitwise(b: Builder) -> None:
     one = b.pick(lambda value: not value.floating and not value.dtype.is_complex)
     other = b.pick(lambda value: not value.floating and not value.dtype.is_complex)
@@ -146,7 +151,7 @@ def clamp(b: Builder) -> None:
     b.make("clamp", f"torch.clamp({one}, {bounds})")
 
 
-@rule("elementwise", "elementwise")
+@rule("elementwise", "elementwise", operators=3)
 def three(b: Builder) -> None:
     one, two, other = b.float_value(), b.float_value(), b.float_value()
     name, text = b.draw.of(
@@ -162,7 +167,7 @@ def three(b: Builder) -> None:
 def rounding(b: Builder) -> None:
     one, other = b.pick(_number), b.pick(_number)
     mode = b.draw.of("floor", "trunc")
-    b.make("div", f"torch.div({one}, {other}, rounding_mode='{mode}')")
+    b.make("div", f"torch.div({one}, {_divisor(b, other)}, rounding_mode='{mode}')")
 
 
 @rule("elementwise", "elementwise", "non_finite")
@@ -171,7 +176,7 @@ def replace_special(b: Builder) -> None:
     b.make("nan_to_num", f"torch.nan_to_num({one}, nan=1.0, posinf=2.0, neginf=-2.0)")
 
 
-@rule("elementwise", "complex_numbers")
+@rule("elementwise", "complex_numbers", operators=6)
 def complex_part(b: Builder) -> None:
     one = b.pick(lambda value: value.dtype.is_complex)
     name, text = b.draw.of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from conformance.generate.drawing import SIZES
 from conformance.generate.grammar.builder import Builder
 from conformance.generate.grammar.rules import rule
 
@@ -33,15 +34,21 @@ def branch_on_training(b: Builder) -> None:
     b.block("if", text, name, f"{one} + 1.0")
 
 
+@rule("flow", "raising", traits=("saves",))
+def assertion(b: Builder) -> None:
+    one = b.pick(lambda value: value.rank >= 1)
+    b.write("raise", f"assert {one}.shape[0] != {b.draw.of(7, 1, 0)}, 'a size that is not meant'")
+
+
 @rule("flow", "loops", "elementwise", weight=2)
 def loop(b: Builder) -> None:
     one = b.float_value()
     name = b.name()
-    bound = b.draw.of("3", "1", "0")
-    if one.rank and b.draw.chance(2):
+    bound = b.draw.of("3", "1", "0", "70")
+    if one.rank and one.shape[0] <= max(SIZES) and b.draw.chance(2):
         bound = f"{one}.shape[0]"
     scalars = [scalar for scalar, kind in b.scalars if kind == "int"]
     if scalars and b.draw.chance(2):
-        bound = b.draw.choice(scalars)
+        bound = f"min({b.draw.choice(scalars)}, 3)"
     text = f"{name} = {one}\nfor i in range({bound}):\n    {name} = {name} * 0.5 + i"
     b.block("for", text, name, f"{one} * 0.5 + 1")

@@ -13,6 +13,8 @@ def _indices(b: Builder, bound: str) -> str:
         index = b.draw.choice(found)
         # now and then as they are: what is out of range must be refused when it comes
         return f"{index}.long()" if b.draw.chance(4) else f"{index}.long() % {bound}"
+    if b.draw.chance(4):
+        return f"torch.tensor({b.draw.of([-1], [0, -1])})"
     return f"torch.tensor({b.draw.of([0], [1, 0], [0, 0, 1], [2, 1])}) % {bound}"
 
 
@@ -35,7 +37,7 @@ def index(b: Builder) -> None:
     b.make(name, text)
 
 
-@rule("indexing", "views", "integers", weight=2)
+@rule("indexing", "views", "integers", weight=2, operators=4)
 def gather(b: Builder) -> None:
     one, dim = _indexed(b)
     order = b.make("argsort", f"torch.argsort({one}, dim={dim}, stable=True)")[0]
@@ -49,7 +51,7 @@ def gather(b: Builder) -> None:
     b.make(name, text)
 
 
-@rule("indexing", "views", "booleans", "booleans", weight=3)
+@rule("indexing", "views", "booleans", "booleans", weight=3, operators=2)
 def mask(b: Builder) -> None:
     one = b.pick(lambda value: not value.dtype.is_complex)
     test = f"{one}" if str(one.dtype) == "torch.bool" else f"{one} > {b.number(one)}"
@@ -60,7 +62,7 @@ def mask(b: Builder) -> None:
     b.make(name, text)
 
 
-@rule("indexing", "views", "booleans", "unbacked_sizes", weight=2)
+@rule("indexing", "views", "booleans", "unbacked_sizes", weight=2, operators=4)
 def data_dependent(b: Builder) -> None:
     one = b.pick(lambda value: not value.dtype.is_complex and value.rank >= 1)
     test = f"{one}" if str(one.dtype) == "torch.bool" else f"{one} > 0"
@@ -74,7 +76,7 @@ def data_dependent(b: Builder) -> None:
     b.make(name, text, like=like)
 
 
-@rule("indexing", "views", "integers")
+@rule("indexing", "views", "integers", operators=4)
 def add_at(b: Builder) -> None:
     one, _ = _indexed(b)
     indices = _indices(b, f"{one}.shape[0]")
@@ -88,7 +90,7 @@ def add_at(b: Builder) -> None:
     b.make(name, text)
 
 
-@rule("indexing", "views", "integers")
+@rule("indexing", "views", "integers", operators=3)
 def counting(b: Builder) -> None:
     index = b.pick(lambda value: value.integral and value.rank >= 1)
     name, text = b.draw.of(

@@ -54,7 +54,12 @@ def batched(b: Builder) -> None:
     one = b.float_value(rank=3)
     other = b.pick(lambda value: value.dtype == one.dtype and value.rank == 3 and value.shape[0] == one.shape[0])
     flipped = f"{other}" if other.shape[1] == one.shape[2] else f"{other}.transpose(1, 2)"
-    b.make("bmm", f"torch.bmm({one}, {flipped})")
+    if b.draw.chance(2):
+        scale = b.draw.of("", ", beta=0", ", beta=0.5, alpha=2")
+        added = b.pick(lambda value: value.dtype == one.dtype)
+        b.make("baddbmm", f"torch.baddbmm({added}, {one}, {flipped}{scale})")
+    else:
+        b.make("bmm", f"torch.bmm({one}, {flipped})")
 
 
 @rule("matrices", "matmul")
@@ -67,7 +72,7 @@ def addmm(b: Builder) -> None:
     b.make("addmm", f"torch.addmm({added}, {one}, {flipped}{scale})")
 
 
-@rule("matrices", "matmul", weight=2)
+@rule("matrices", "matmul", weight=2, operators=10)
 def products(b: Builder) -> None:
     one = b.float_value(least=1)
     name, text = b.draw.of(
@@ -88,5 +93,6 @@ def products(b: Builder) -> None:
 @rule("matrices", "matmul")
 def attention(b: Builder) -> None:
     one = b.float_value(rank=3)
-    causal = b.draw.of("", ", is_causal=True")
-    b.make("scaled_dot_product_attention", f"F.scaled_dot_product_attention({one}, {one}, {one}{causal})")
+    query = b.draw.of(f"{one}", f"{one}[:, :1]", f"{one}[:, 1:]")
+    extra = b.draw.of("", ", is_causal=True", ", scale=0.5")
+    b.make("scaled_dot_product_attention", f"F.scaled_dot_product_attention({query}, {one}, {one}{extra})")

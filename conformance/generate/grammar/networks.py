@@ -43,13 +43,16 @@ def transposed_convolution(b: Builder) -> None:
     b.make("conv_transpose2d", f"F.conv_transpose2d({one}, {weight}, stride={b.draw.of(1, 2)})")
 
 
-@rule("networks", "convolution", weight=3)
+@rule("networks", "convolution", weight=3, operators=5)
 def pool(b: Builder) -> None:
     one = _image(b)
     name, text = b.draw.of(
         ("max_pool2d", f"F.max_pool2d({one}, 2, stride=1, padding=1)"),
         ("max_pool2d", f"F.max_pool2d({one}, {b.draw.of(1, 2, 3)}, ceil_mode={b.draw.of(False, True)})"),
+        ("max_pool2d", f"F.max_pool2d({one}, 2, stride=1, dilation=2)"),
         ("avg_pool2d", f"F.avg_pool2d({one}, 2, stride=1, padding=1, count_include_pad={b.draw.of(True, False)})"),
+        ("avg_pool2d", f"F.avg_pool2d({one}, {b.draw.of(2, 3)}, ceil_mode={b.draw.of(True, False)})"),
+        ("avg_pool2d", f"F.avg_pool2d({one}, 2, padding=1, ceil_mode=True, divisor_override=3)"),
         ("adaptive_avg_pool2d", f"F.adaptive_avg_pool2d({one}, {b.draw.of('1', '(2, 3)')})"),
         ("adaptive_max_pool2d", f"F.adaptive_max_pool2d({one}, 1)"),
     )
@@ -73,7 +76,7 @@ def layer_norm(b: Builder) -> None:
     b.make("layer_norm", f"F.layer_norm({one}, ({width},), {b.draw.of('None', str(weight))})")
 
 
-@rule("networks", "convolution")
+@rule("networks", "convolution", operators=3)
 def other_norms(b: Builder) -> None:
     one = b.float_value(least=3)
     name, text = b.draw.of(
@@ -102,7 +105,8 @@ def embedding(b: Builder) -> None:
         )
     )
     bound = "" if b.draw.chance(4) else f" % {table}.shape[0]"
-    b.make("embedding", f"F.embedding({index}.long(){bound}, {table})")
+    padding = f", padding_idx={b.draw.of(0, 1, -1)}" if b.draw.chance(2) else ""
+    b.make("embedding", f"F.embedding({index}.long(){bound}, {table}{padding})")
 
 
 @rule("networks", "convolution")
@@ -115,7 +119,9 @@ def interpolate(b: Builder) -> None:
 @rule("networks", "random_numbers", traits=("trains",))
 def dropout(b: Builder) -> None:
     one = b.float_value()
-    b.make("dropout", f"F.dropout({one}, {b.draw.of('0.5', '0.1')}, training=self.training)", fresh=False)
+    # two of one tensor are two draws
+    for _ in range(b.draw.of(1, 1, 2)):
+        b.make("dropout", f"F.dropout({one}, {b.draw.of('0.5', '0.1')}, training=self.training)", fresh=False)
     b.marks.add("random")
 
 
@@ -127,5 +133,7 @@ def dropout_in_evaluation(b: Builder) -> None:
 @rule("networks", "random_numbers", traits=("trains",))
 def random_like(b: Builder) -> None:
     one = b.float_value()
-    b.make("rand_like", f"{one} + torch.{b.draw.of('rand_like', 'randn_like')}({one})")
+    name = b.draw.of("rand_like", "randn_like")
+    for _ in range(b.draw.of(1, 1, 2)):
+        b.make(name, f"{one} + torch.{name}({one})")
     b.marks.add("random")

@@ -10,7 +10,7 @@ def _comparable(value: Value) -> bool:
     return not value.dtype.is_complex
 
 
-@rule("reductions", "reductions", weight=4)
+@rule("reductions", "reductions", weight=4, operators=11)
 def reduce(b: Builder) -> None:
     one = b.pick(lambda value: value.floating) if b.draw.chance(2) else b.pick()
     name = b.draw.of("sum", "mean", "amax", "amin", "prod", "std", "var", "logsumexp", "all", "any", "count_nonzero")
@@ -30,7 +30,7 @@ def reduce(b: Builder) -> None:
     b.make(name, f"torch.{name}({one}, dim={dim}{extra}{keep}{kind})")
 
 
-@rule("reductions", "reductions", weight=2)
+@rule("reductions", "reductions", weight=2, operators=5)
 def extreme(b: Builder) -> None:
     one = b.pick(_comparable)
     name = b.draw.of("max", "min", "median", "cummax", "cummin")
@@ -38,7 +38,7 @@ def extreme(b: Builder) -> None:
     b.make(name, f"torch.{name}({one}, dim={b.dim(one)}{keep})", several=2)
 
 
-@rule("reductions", "reductions")
+@rule("reductions", "reductions", operators=2)
 def index_of_extreme(b: Builder) -> None:
     one = b.pick(_comparable)
     name = b.draw.of("argmax", "argmin")
@@ -53,14 +53,18 @@ def accumulate(b: Builder) -> None:
     b.make(name, f"torch.{name}({one}, dim={b.dim(one)})")
 
 
-@rule("reductions", "reductions", weight=2)
+@rule("reductions", "reductions", weight=2, operators=3)
 def softmax(b: Builder) -> None:
     one = b.float_value(least=1)
     name = b.draw.of("softmax", "log_softmax", "softmin")
-    b.make(name, f"F.{name}({one}, dim={b.dim(one)})")
+    mask = ""
+    if b.draw.chance(3) and not {"non_finite", "booleans", "elementwise"}.intersection(b.missing):
+        # as attention masks: now and then a whole row
+        mask = f".masked_fill({one} > {b.draw.of('0', '-1')}, float('-inf'))"
+    b.make(name, f"F.{name}({one}{mask}, dim={b.dim(one)})")
 
 
-@rule("reductions", "reductions", weight=2)
+@rule("reductions", "reductions", weight=2, operators=4)
 def order(b: Builder) -> None:
     one = b.pick(_comparable)
     dim = b.dim(one)
@@ -77,7 +81,7 @@ def order(b: Builder) -> None:
             b.make("flip", f"torch.flip({one}, [{dim}])")
 
 
-@rule("reductions", "reductions")
+@rule("reductions", "reductions", operators=3)
 def norm(b: Builder) -> None:
     one = b.float_value(least=1)
     p = b.draw.of("2", "1", "float('inf')", "3")
@@ -89,7 +93,7 @@ def norm(b: Builder) -> None:
     b.make(name, text)
 
 
-@rule("reductions", "reductions")
+@rule("reductions", "reductions", operators=4)
 def losses(b: Builder) -> None:
     one = b.float_value()
     other = b.pick(lambda value: value.floating and value.shape == one.shape)
@@ -99,8 +103,14 @@ def losses(b: Builder) -> None:
     )
 
 
-@rule("reductions", "reductions", "integers")
+@rule("reductions", "reductions", "integers", operators=2)
 def cross_entropy(b: Builder) -> None:
     one = b.float_value(rank=2)
     index = b.make("argmax", f"torch.argmax({one}, dim=1)")[0]
-    b.make("cross_entropy", f"F.cross_entropy({one}, {index})")
+    reduction = b.draw.of("mean", "sum", "none")
+    ignored = b.draw.of("", ", ignore_index=0", ", ignore_index=1")
+    if b.draw.chance(2):
+        b.make("nll_loss", f"F.nll_loss({one}, {index}, reduction='{reduction}'{ignored})")
+    else:
+        smoothing = b.draw.of("", ", label_smoothing=0.1")
+        b.make("cross_entropy", f"F.cross_entropy({one}, {index}, reduction='{reduction}'{ignored}{smoothing})")

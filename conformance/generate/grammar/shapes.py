@@ -6,7 +6,7 @@ from conformance.generate.grammar.builder import Builder, elements
 from conformance.generate.grammar.rules import rule
 
 
-@rule("views", "views", weight=4)
+@rule("views", "views", weight=4, operators=16)
 def view(b: Builder) -> None:
     one = b.pick(lambda value: value.rank >= 1)
     dim = b.dim(one)
@@ -34,7 +34,20 @@ def view(b: Builder) -> None:
     b.make(name, text)
 
 
-@rule("views", "views", weight=3)
+@rule("views", "views")
+def in_a_row(b: Builder) -> None:
+    one = b.pick(lambda value: value.rank >= 2)
+    order = ", ".join(map(str, (*range(1, one.rank), 0)))
+    name, text = b.draw.of(
+        ("permute", f"{one}.permute({order}).permute({order})"),
+        ("transpose", f"{one}.transpose(0, 1).transpose(-1, -2)"),
+        ("flip", f"torch.flip(torch.flip({one}, [0]), [-1])"),
+        ("neg", f"-(-{one})"),
+    )
+    b.make(name, text)
+
+
+@rule("views", "views", weight=3, operators=2)
 def reshape(b: Builder) -> None:
     one = b.pick()
     count = elements(one.shape)
@@ -47,7 +60,7 @@ def reshape(b: Builder) -> None:
     b.make(name, f"{one}.{name}({target})")
 
 
-@rule("views", "views", weight=3)
+@rule("views", "views", weight=3, operators=2)
 def join(b: Builder) -> None:
     one = b.pick(lambda value: value.rank >= 1)
     other = b.pick(lambda value: value.rank == one.rank)
@@ -69,7 +82,7 @@ def split(b: Builder) -> None:
         b.make("split", f"torch.split({one}, [1, {size - 1}], dim={dim})", several=2)
 
 
-@rule("views", "views", weight=2)
+@rule("views", "views", weight=2, operators=8)
 def repeat(b: Builder) -> None:
     one = b.pick()
     name, text = b.draw.of(
@@ -85,7 +98,7 @@ def repeat(b: Builder) -> None:
     b.make(name, text)
 
 
-@rule("views", "views", weight=2)
+@rule("views", "views", weight=2, operators=6)
 def copy(b: Builder) -> None:
     one = b.pick()
     name, text = b.draw.of(
@@ -102,7 +115,7 @@ def memory_format(b: Builder) -> None:
     b.make("contiguous", f"{one}.contiguous(memory_format=torch.{b.draw.of('channels_last', 'contiguous_format')})")
 
 
-@rule("views", "views", weight=2)
+@rule("views", "views", weight=2, operators=10)
 def factory(b: Builder) -> None:
     one = b.pick(lambda value: value.rank >= 1)
     size = f"{one}.shape[{b.dim(one)}]" if b.draw.chance(2) else b.draw.of("3", "1", "0")
