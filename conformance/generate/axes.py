@@ -20,7 +20,7 @@ AXES: Mapping[str, tuple[str, ...]] = {
     ),
     "value": (
         "ordinary", "small", "halves", "positive", "negative", "zeros", "ones", "minus_zero", "repeated", "sorted",
-        "large", "tiny", "inf", "minus_inf", "nan", "all_nan", "extremes", "masked", "shifted",
+        "large", "tiny", "inf", "minus_inf", "nan", "all_nan", "extremes", "masked", "shifted", "lone",
     ),
     "state": (
         "none", "parameters", "buffers", "submodules", "in place", "replaced", "loaded", "refilled", "twin", "written",

@@ -119,6 +119,12 @@ def _masked(made: torch.Tensor, limits: Any, generator: torch.Generator) -> torc
     return made
 
 
+def _lone(made: torch.Tensor, limits: Any, generator: torch.Generator) -> torch.Tensor:
+    """Zeros, but for the last element."""
+    made[:-1] = 0.0
+    return made
+
+
 def _sorted(made: torch.Tensor, limits: Any, generator: torch.Generator) -> torch.Tensor:
     values, _ = torch.sort(made)
     return values
@@ -145,6 +151,7 @@ _KINDS: dict[str, Kind] = {
     "all_nan": lambda made, limits, generator: torch.full_like(made, math.nan),
     "extremes": _extremes,
     "masked": _masked,
+    "lone": _lone,
     "shifted": lambda made, limits, generator: made / 64 + 100,
 }
 

@@ -14,7 +14,7 @@ from conformance.toolchains import ProgramTraits
 
 _VALUES = (
     "ordinary", "small", "halves", "positive", "negative", "zeros", "ones", "minus_zero", "repeated", "sorted", "large",
-    "tiny", "inf", "minus_inf", "nan", "all_nan", "extremes", "masked", "shifted",
+    "tiny", "inf", "minus_inf", "nan", "all_nan", "extremes", "masked", "shifted", "lone",
 )  # fmt: skip
 #: Statements of a program. Where each kind of call is compiled anew a statement costs several times as much.
 _MOST_STATEMENTS, _MOST_WHERE_COMPILED = 12, 8
@@ -126,15 +126,17 @@ def _arity(draw: Draw, scope: Scope) -> int:
 
 
 def _state(draw: Draw, scope: Scope, builder: Builder) -> None:
-    """A parameter or a buffer like the first argument, or a row of it, for any statement to use."""
+    """A parameter or a buffer, or two, like the first argument, or a row of it, for any statement to use."""
     like = builder.specs[0]
     shape = like.shape if "zero_dim" in scope.missing else like.shape[draw.upto(1) :]
     layout = layout_for(draw, scope, shape)
-    spec = TensorSpec(like.dtype, shape, layout, "ordinary", draw.seed(), grad=like.dtype in FLOATS)
-    if draw.chance(2):
-        builder.buffer(spec)
-    else:
-        builder.parameter(spec)
+    values = draw.of("ordinary", "lone") if like.dtype in FLOATS else "ordinary"
+    for _ in range(draw.of(1, 2)):
+        spec = TensorSpec(like.dtype, shape, layout, values, draw.seed(), grad=like.dtype in FLOATS)
+        if draw.chance(2):
+            builder.buffer(spec)
+        else:
+            builder.parameter(spec)
 
 
 def dtype_for(draw: Draw, scope: Scope, *, first: bool = False) -> str:

@@ -55,7 +55,7 @@ def test_outputs(host: DynamoDevice, case: PreparedCase, backend: Description) -
     assert_counts(host.counts(lowered), case.name, least_runs=len(case.calls))
 
 
-@clause("compile.by-name", source=(REGISTERED, EQUIVALENT), cases=REPRESENTATIVE)
+@clause("compile.by-name", source=(REGISTERED, EQUIVALENT), cases=(*REPRESENTATIVE, "takes_nothing"))
 def test_by_name(host: DynamoDevice, case: PreparedCase) -> None:
     """``torch.compile(model, backend="NAME")``, as users write it, gives the outputs of eager PyTorch."""
     compiled = host.compile(case, by_name=True)

@@ -23,16 +23,24 @@ from conformance.toolchains.torchscript.promises import DEBUG
 
 BOTH = ("full", "lite")
 LITE = ("lite",)
-#: The argument of ``two_branches`` that does not fit → where that shows: the submodule, the operator, the source.
-PLACES = {1: ("left(_Adder)", "aten::add", "x + y"), 2: ("right(_Subtractor)", "aten::sub", "x - y")}
+#: Of a case the argument that does not fit → where that shows: how the hierarchy of modules ends, and the source.
+PLACES = {
+    "two_branches": {
+        1: ("left(_Adder)::forward.aten::add", "x + y"),
+        2: ("right(_Subtractor)::forward.aten::sub", "x - y"),
+    },
+    "blocks": {1: ("forward.aten::add", "x + in_branch"), 2: ("forward.aten::sub", "x - in_loop")},
+}
 
 clause = clauses(source=DEBUG, level=Level.COMPLETE)
 
 
 def misfit(case: PreparedCase, position: int) -> tuple[Any, ...]:
-    """Inputs of the case's first call, of which the one at ``position`` fits none of the others."""
+    """Inputs of the case's first call, of which the one at ``position`` fits none of the others: another size, or
+    numbers of rows that are not there."""
     inputs = list(case.call.inputs)
-    inputs[position] = torch.ones(2, 5)
+    whole = not inputs[position].is_floating_point()
+    inputs[position] = inputs[position] + 100 if whole else torch.ones(2, 5)
     return tuple(inputs)
 
 
@@ -61,15 +69,15 @@ def test_handles(host: TorchScriptDevice, case: PreparedCase) -> None:
     check(not lacking, f"{case.name}: no debug handle maps {dict(lacking)}")
 
 
-@clause("debug.runtime-error", cases=("two_branches",), runtimes=LITE, needs=(features.debug_handles,))
+@clause("debug.runtime-error", cases=("two_branches", "blocks"), runtimes=LITE, needs=(features.debug_handles,))
 def test_runtime_error(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """An error that is thrown in execute shows, in the lite interpreter, the hierarchy of the modules and the source
     line of the operator that failed."""
     loaded = target.load(host.save(host.lower(case)))
-    for position, (module, operator, source) in PLACES.items():
-        with refused(f"{case.name} with a misfit for {module}, lite") as refusal:
+    for position, (place, source) in PLACES[case.name].items():
+        with refused(f"{case.name} with a misfit for {place}, lite") as refusal:
             target.run(loaded, "forward", misfit(case, position))
-        assert_names(refusal, f"{module}::forward.{operator}")
+        assert_names(refusal, place)
         lines = underlined_lines(refusal.text)
         check(any(source in line for line in lines), f"expected the line {source!r} to be underlined, found {lines}")
 
@@ -89,7 +97,7 @@ def test_message(host: TorchScriptDevice, target: TorchScriptDevice, case: Prepa
         assert_names(refusal, said)
 
 
-@clause("debug.raises", cases=("add", "two_branches", "two_methods"), runtimes=BOTH)
+@clause("debug.raises", cases=("add", "two_branches", "two_methods", "lookup"), runtimes=BOTH)
 def test_raises(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """An exception in execute surfaces at that run; later runs, of this module and of others, are right."""
     artifact = host.save(host.lower(case))

@@ -213,6 +213,10 @@ class Builder:
         if mark:
             self.marks.add(mark)
 
+    def check(self, text: str) -> None:
+        """Append a statement that may raise, and does nothing else."""
+        self._lines.append(Line("raise", text))
+
     def block(self, operator: str, text: str, name: str, like: str) -> Value:
         """Append a statement of several lines that binds ``name`` to something of the sizes and dtype of ``like``."""
         tensor = self._evaluate(like)

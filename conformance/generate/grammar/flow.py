@@ -34,10 +34,16 @@ def branch_on_training(b: Builder) -> None:
     b.block("if", text, name, f"{one} + 1.0")
 
 
-@rule("flow", "raising", traits=("saves",))
+@rule("flow", "raising", "reductions", traits=("saves",), weight=3)
 def assertion(b: Builder) -> None:
-    one = b.pick(lambda value: value.rank >= 1)
-    b.write("raise", f"assert {one}.shape[0] != {b.draw.of(7, 1, 0)}, 'a size that is not meant'")
+    one = b.float_value(least=1)
+    b.check(
+        b.draw.of(
+            f"assert {one}.shape[0] != {b.draw.of(7, 1, 0)}, 'a size that is not meant'",
+            f"assert bool(({one} == {one}).all()), 'NaN is not meant'",
+            f"if bool({one}.sum() > 50):\n    raise ValueError('that much is not meant')",
+        )
+    )
 
 
 @rule("flow", "loops", "elementwise", weight=2)

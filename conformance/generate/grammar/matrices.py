@@ -90,7 +90,7 @@ def products(b: Builder) -> None:
     b.make(name, text)
 
 
-@rule("matrices", "matmul")
+@rule("matrices", "matmul", operators=4)
 def attention(b: Builder) -> None:
     one = b.float_value(rank=3)
     query = b.draw.of(f"{one}", f"{one}[:, :1]", f"{one}[:, 1:]")

@@ -14,6 +14,14 @@ from conformance.toolchains.dynamo.cases.models import pairs
 case = functools.partial(in_every_clause, everywhere=False)
 
 
+@case("takes_nothing", f.elementwise, samples=pairs(3))
+class TakesNothing(torch.nn.Module):
+    """Needs none of its arguments: the graph that is compiled has no inputs."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return torch.arange(4.0) * 2 + torch.ones(4)
+
+
 @case("repeats_outputs", f.several_outputs, f.parameters, samples=pairs(2, 3), everywhere=True)
 class RepeatsOutputs(torch.nn.Module):
     """One result twice, an argument, a parameter, a buffer, a number, and nothing."""

@@ -34,7 +34,14 @@ class ControlFlow(torch.nn.Module):
     f.elementwise,
     f.reductions,
     f.scalars,
-    samples=lambda make: {"forward": [(make.positive(3), make.number()), (make.positive(4), 0), (make.positive(2), 1)]},
+    samples=lambda make: {
+        "forward": [
+            (make.positive(3), make.number()),
+            (make.positive(4), 0),
+            (make.positive(2), 1),
+            (make.positive(2), 90),
+        ]
+    },
 )
 class Loops(torch.nn.Module):
     def forward(self, x: Tensor, count: int) -> Tensor:
@@ -45,6 +52,71 @@ class Loops(torch.nn.Module):
         while bool(x.sum() < 20.0):
             x = x + 3.0
         return x
+
+
+@case(
+    "kept_in_training",
+    f.control_flow,
+    f.elementwise,
+    f.submodules,
+    samples=lambda make: {"forward": [(make.floats(3),), (make.floats(2, 4),)]},
+)
+class KeptInTraining(torch.nn.Module):
+    """A part of it stays in training, as where dropout tells how sure a network is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.part = _AsInTraining()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.part(x) if not self.training else x
+
+
+class _AsInTraining(torch.nn.Module):
+    def train(self, mode: bool = True) -> _AsInTraining:
+        return super().train(True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.training:
+            return x * 2.0
+        return x - 1.0
+
+
+@case(
+    "blocks",
+    f.control_flow,
+    f.loops,
+    f.elementwise,
+    f.reductions,
+    everywhere=False,
+    samples=lambda make: {"forward": [tuple(make.positive(2, 3) for _ in range(3)) for _ in range(2)]},
+)
+class Blocks(torch.nn.Module):
+    """Whichever argument does not fit, an operator in another block fails."""
+
+    def forward(self, x: Tensor, in_branch: Tensor, in_loop: Tensor) -> Tensor:
+        if bool(x.sum() > -1.0):
+            x = x + in_branch
+        for _ in range(2):
+            x = x - in_loop
+        return x
+
+
+@case(
+    "lookup",
+    f.views,
+    f.integers,
+    f.several_outputs,
+    everywhere=False,
+    samples=lambda make: {
+        "forward": [(make.floats(6, 3), torch.tensor([5, 0, 3])), (make.floats(7, 3), torch.tensor([2, 6]))]
+    },
+)
+class Lookup(torch.nn.Module):
+    """Reads rows by their numbers, of which there may be none."""
+
+    def forward(self, table: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+        return torch.index_select(table, 0, rows), torch.nn.functional.embedding(rows, table)
 
 
 @case(

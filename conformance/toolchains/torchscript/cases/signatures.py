@@ -101,7 +101,8 @@ class SingleTuple(torch.nn.Module):
 )
 class Scalars(torch.nn.Module):
     def forward(self, x: Tensor, count: int, scale: float, flag: bool) -> Tuple[Tensor, int, float, bool]:  # noqa: UP006
-        return x * scale + count, count + x.dim(), scale * 2.0, not flag
+        # by so much that what is left of 0.1 in 32 bits is seen
+        return x * scale + count, count + x.dim(), scale * 2.0 + (scale - 0.1) * 1e9, not flag
 
 
 @case(
