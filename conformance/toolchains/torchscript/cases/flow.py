@@ -49,6 +49,8 @@ class Loops(torch.nn.Module):
             if i == 3:
                 continue
             x = x * 0.5 + i
+        for _ in range(count):
+            x = x - 0.25
         while bool(x.sum() < 20.0):
             x = x + 3.0
         return x
