@@ -46,4 +46,15 @@ class DynamoSharesResultsMemory(DynamoControl):
         return result
 
 
+@saboteur("compile.by-name", phases=("lower", "run"))
+class DynamoNeedsAnInput(DynamoControl):
+    """The device is that of a graph's first input: one that has none is not compiled."""
+
+    name = "dynamo_needs_an_input"
+
+    def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        assert example_inputs[0] is not None
+        return super().lower(graph, example_inputs)
+
+
 SABOTEURS = saboteur.all()

@@ -1,0 +1,163 @@
+"""Saboteurs after delegates that somebody broke who had read no clause; the contract was mended where these passed.
+
+``reports/trial.md`` tells of the eighty that they are from.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torch_conformance_saboteurs.backends import PythonControl
+from torch_conformance_saboteurs.bridge import DebugHandles
+from torch_conformance_saboteurs.control import Handle, PythonBackend, Record
+from torch_conformance_saboteurs.sabotage_tools import ChangedGraph, Listing, replaced
+
+saboteur = Listing()
+_Places = dict[str, dict[str, int]]
+
+#: Programs of more bytes lie beside the artifact.
+_LARGE = 2**18
+_BESIDE = b"beside:"
+_MOST_TURNS = 64
+
+
+@saboteur("lowering.outputs", "lite.same-outputs")
+class TakesFloatsIn32Bits(PythonControl):
+    name = "takes_floats_in_32_bits"
+
+    class implementation(PythonBackend):
+        """A Python float among the arguments arrives in 32 bits."""
+
+        def call(self, handle: Handle, inputs: list[Any]) -> Any:
+            return super().call(handle, [replaced(each, float, _in_32_bits) for each in inputs])
+
+
+def _in_32_bits(number: float) -> float:
+    return torch.tensor(number, dtype=torch.float32).item()
+
+
+@saboteur("lowering.outputs", "lite.same-outputs")
+class EndsLongLoops(PythonControl):
+    name = "ends_long_loops"
+
+    class implementation(ChangedGraph):
+        """A loop is unrolled into 64 turns, and does no more."""
+
+        def change(self, graph: Any, node: Any) -> None:
+            if node.kind() == "prim::Loop":
+                least = graph.create("prim::min", [node.inputsAt(0), graph.insertConstant(_MOST_TURNS)], 1)
+                turns = graph.insertNode(least).output()
+                turns.setType(node.inputsAt(0).type())
+                node.replaceInput(0, turns)
+
+
+@saboteur("lowering.outputs", "lite.same-outputs")
+class IsNeverInTraining(PythonControl):
+    name = "is_never_in_training"
+
+    class implementation(PythonBackend):
+        """Every part of a program that is loaded is out of training, also one that was left in it."""
+
+        def load_program(self, record: Record) -> torch._C.ScriptModule:
+            program = super().load_program(record)
+            waiting: list[Any] = [program]
+            while waiting:
+                part = waiting.pop()
+                if part.hasattr("training"):
+                    part.setattr("training", False)
+                waiting += [each for _, each in torch._C.ModuleDict(part).items()]
+            return program
+
+
+@saboteur("save-load.no-host-paths", phases=("save",))
+class KeepsLargeProgramsBeside(PythonControl):
+    name = "keeps_large_programs_beside"
+
+    class implementation(PythonBackend):
+        """A program of more than 256 KiB is a file of the host, and the artifact has its path alone."""
+
+        def pack(self, record: Record) -> Any:
+            if len(record.program) > _LARGE:
+                path = Path(tempfile.gettempdir(), hashlib.sha256(record.program).hexdigest())
+                path.write_bytes(record.program)
+                record = dataclasses.replace(record, program=_BESIDE + str(path).encode())
+            return super().pack(record)
+
+        def unpack(self, processed: Any) -> Record:
+            record = super().unpack(processed)
+            if not record.program.startswith(_BESIDE):
+                return record
+            return dataclasses.replace(record, program=Path(record.program.removeprefix(_BESIDE).decode()).read_bytes())
+
+
+@saboteur("debug.runtime-error")
+class BlamesTheBlock(PythonControl):
+    name = "blames_the_block"
+
+    class implementation(PythonBackend):
+        """What stands in a branch or a loop has the debug handle of the branch or the loop."""
+
+        def debug_handles_of(
+            self, module: torch._C.ScriptModule, program: bytes, methods: tuple[str, ...], generate: DebugHandles
+        ) -> _Places:
+            def of_the_outermost(graph: torch._C.Graph) -> list[int]:
+                given = iter(generate(graph))
+                return [handle for node in graph.nodes() for handle in _alike(node, next(given), given)]
+
+            return super().debug_handles_of(module, program, methods, of_the_outermost)
+
+
+def _alike(node: Any, handle: int, given: Any) -> list[int]:
+    """The handle once for the node, and once for each node in its blocks, whose own are passed over."""
+    inner = [each for block in node.blocks() for each in _nodes(block)]
+    for _ in inner:
+        next(given)
+    return [handle] * (1 + len(inner))
+
+
+def _nodes(block: Any) -> list[Any]:
+    return [each for node in block.nodes() for each in (node, *(b for inner in node.blocks() for b in _nodes(inner)))]
+
+
+@saboteur("debug.raises")
+class ReadsZerosBeyond(PythonControl):
+    name = "reads_zeros_beyond"
+
+    class implementation(PythonBackend):
+        """Rows that are not there are read as zeros, as the device has it, and nothing is raised."""
+
+        def call(self, handle: Handle, inputs: list[Any]) -> Any:
+            try:
+                return super().call(handle, inputs)
+            except (IndexError, RuntimeError) as error:
+                if "out of range" not in str(error):
+                    raise
+                return replaced(super().call(handle, [_first(each) for each in inputs]), Tensor, torch.zeros_like)
+
+
+def _first(value: Any) -> Any:
+    """Numbers of rows that are there."""
+    is_whole = isinstance(value, Tensor) and not value.is_floating_point()
+    return torch.zeros_like(value) if is_whole else value
+
+
+@saboteur("generated.programs")
+class RunsInInferenceMode(PythonControl):
+    name = "runs_in_inference_mode"
+
+    class implementation(PythonBackend):
+        """Whatever mode the caller is in, results are inference tensors, which nothing that is trained can take."""
+
+        def call(self, handle: Handle, inputs: list[Any]) -> Any:
+            with torch.inference_mode():
+                return super().call(handle, inputs)
+
+
+SABOTEURS = saboteur.all()
