@@ -22,7 +22,7 @@ from conformance.compare.values import tensors_in
 from conformance.generate.program import Trial
 from conformance.generate.tolerances import coarseness, tolerances_of
 
-#: What is not compared, and why. Reports print this list.
+#: What is not compared, and why: as docs/generated-cells.md tells it.
 EXEMPTIONS: Mapping[str, str] = {
     "values of random operators": "torch.compile and TorchScript say nothing of which numbers a generator gives; their "
     "dtypes, sizes and strides are compared (docs: torch.compile, torch._inductor.config.fallback_random)",
@@ -33,6 +33,8 @@ EXEMPTIONS: Mapping[str, str] = {
     "errors of statements that no result needs": "dead code, as torch.fx.Graph.eliminate_dead_code leaves it out",
     "an overflow to infinity in std, var and norms": "their squares overflow where eager PyTorch's are of 64 bits, "
     "and not in what PyTorch itself decomposes them to (torch._refs.var)",
+    "inference tensors in inference mode": "an ordinary tensor does as well there; outside of it results are none "
+    "(docs: torch.inference_mode)",
     "which class of exception": "compilers wrap what a model raises in classes of their own",
 }
 
