@@ -187,6 +187,7 @@ class Player:
         leaves += [each for each in module.parameters() if call.backward and each.requires_grad]
         before = Before(arguments, module)
         made: dict[str, Any] = {}
+        given: list[torch.Tensor] = []
 
         def work() -> None:
             try:
@@ -194,7 +195,7 @@ class Player:
                     with _MODES[call.mode]():
                         made["result"] = self._there(step.model)(*arguments)
                     if call.backward:
-                        made["gradients"], made["given"] = _gradients(made["result"], leaves)
+                        made["gradients"] = _gradients(made["result"], leaves, given)
             except Exception as error:  # as above
                 made["raised"] = _raised(error)
 
@@ -208,7 +209,7 @@ class Player:
         row = observed(result, arguments, module) | before.left(arguments, module)
         if call.backward:
             row["gradients"] = made["gradients"]
-            row["written"] |= made["given"]
+            row["written"] |= _no_longer_given(given)
         kept = [each.detach().clone() for each in tensors_in(result)]
         # what is memory of an argument or of the model may change by later steps, and does so in plain PyTorch too
         if not row["aliases"]:
@@ -301,16 +302,24 @@ def _changed(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach() * 2 + 1 if tensor.is_floating_point() else tensor.detach().clone()
 
 
-def _gradients(result: Any, leaves: list[torch.Tensor]) -> tuple[list[torch.Tensor | None], dict[str, torch.Tensor]]:
-    """Of each leaf the gradient of a weighted sum of the results, None where there is none; and of the gradients that
-    it was asked with those that are no longer what they were."""
+def _gradients(
+    result: Any, leaves: list[torch.Tensor], given: list[torch.Tensor] | None = None
+) -> list[torch.Tensor | None]:
+    """Of each leaf the gradient of a weighted sum of the results; None where there is none. ``given`` gets the weights
+    that the backward pass begins with."""
     wanted = [each for each in tensors_in(result) if each.requires_grad]
     if not wanted or not leaves:
-        return [None] * len(leaves), {}
-    given = [_weights_for(each) for each in wanted]
-    gradients: list[torch.Tensor | None] = list(torch.autograd.grad(wanted, leaves, given, allow_unused=True))
-    pairs = enumerate(zip(given, map(_weights_for, wanted), strict=True))
-    return gradients, {f"the gradient of result {place}": now for place, (now, was) in pairs if differs(now, was)}
+        return [None] * len(leaves)
+    ones = [_weights_for(each) for each in wanted]
+    if given is not None:
+        given += ones
+    return list(torch.autograd.grad(wanted, leaves, ones, allow_unused=True))
+
+
+def _no_longer_given(given: list[torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Those of the weights that a backward pass began with which it has written to."""
+    named = {f"the gradient of result {place}": each for place, each in enumerate(given)}
+    return {name: each for name, each in named.items() if differs(each, _weights_for(each))}
 
 
 def _weights_for(tensor: torch.Tensor) -> torch.Tensor:

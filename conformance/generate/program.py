@@ -18,7 +18,7 @@ _FLOATING = ("float32", "float64", "float16", "bfloat16", "complex64")
 _DTYPE_NAME = re.compile(r"\btorch\.(float32|float16|bfloat16|complex64)\b")
 #: How a method of a tensor that names a dtype is written with more bits.
 _CAST = re.compile(r"\.(float|half|bfloat16)\(\)")
-#: A number after an arithmetic operator, or before one at the beginning of an expression.
+#: A number after an arithmetic operator, at the end of a line or before a parenthesis that closes.
 _NUMBER = re.compile(r"(?:(?<= [-+*/%<>] )|(?<= \*\* )|(?<= // ))(?P<number>-?\d[\d.]*(?:e-?\d+)?)(?=$|\n|\))")
 _INDENT = "    "
 _NAME = re.compile(r"\b[xv]\d+\b")
