@@ -15,11 +15,12 @@ def make(spec: TensorSpec, *, wide: bool = False) -> torch.Tensor:
     """The tensor of a spec. With ``wide`` its values are those of its dtype, held in 64 bits."""
     dtype: torch.dtype = getattr(torch, spec.dtype)
     tensor = _laid_out(_values(spec, dtype), spec.layout)
+    is_laid_out = spec.layout not in ("contiguous", "lazy") or tensor.is_conj() or tensor.is_neg()
     if wide:
         wider = getattr(torch, wide_dtype(spec.dtype))
         # copied into the same layout: strides decide about what a program may do with a tensor
         tensor = tensor.to(wider) if tensor.dtype != wider else tensor
-        if spec.layout not in ("contiguous", "lazy") or tensor.is_neg():
+        if is_laid_out:
             tensor = _laid_out(tensor.contiguous(), spec.layout)
     return tensor
 

@@ -9,6 +9,7 @@ judges nobody. The exemptions, and their sources, are :data:`EXEMPTIONS`.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import operator
 from collections.abc import Mapping, Sequence
@@ -42,8 +43,8 @@ EXEMPTIONS: Mapping[str, str] = {
 _MULTIPLE = 8.0
 #: Relative spread beyond which a program amplifies errors, and its element judges nobody.
 _AMPLIFIED = 0.02
-#: So many random numbers are not the same twice. A mask of dropout has one bit for each.
-_MANY = 30
+#: Where so many elements of two draws differ in eager PyTorch, it is no accident if none do elsewhere.
+_MANY = 20
 #: Operators that take the root of a sum of squares, or divide by it.
 _SQUARES = frozenset(("std", "var", "norm", "vector_norm", "normalize"))
 
@@ -235,9 +236,8 @@ class _Judge:
             if step.call is not None and "result" in actual[number] and "result" in self._known.eager[number]
         ]
         for place, (first, step) in enumerate(calls):
-            mine, theirs = (_same_pairs(tensors_in(row[first]["result"])) for row in (actual, self._known.eager))
-            if mine - theirs:
-                pair = min(mine - theirs)
+            pair = _drawn_once(*(tensors_in(rows[first]["result"]) for rows in (actual, self._known.eager)))
+            if pair is not None:
                 text = f"step {first + 1}: results {pair[0]} and {pair[1]} are the same numbers, which are drawn twice"
                 yield Difference(first, "random state", text)
             for later, other in calls[place + 1 :]:
@@ -346,15 +346,14 @@ def _all_same(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> boo
     return len(one) == len(other) and all(map(_is_same, one, other))
 
 
-def _same_pairs(tensors: Sequence[torch.Tensor]) -> set[tuple[int, int]]:
-    """The numbers of tensors that are the same, bit by bit, and have so many elements that it is no accident."""
-    long = [place for place, each in enumerate(tensors) if each.numel() >= _MANY]
-    return {
-        (one, other)
-        for index, other in enumerate(long)
-        for one in long[:index]
-        if tensors[one].shape == tensors[other].shape and _is_same(tensors[one], tensors[other])
-    }
+def _drawn_once(mine: Sequence[torch.Tensor], theirs: Sequence[torch.Tensor]) -> tuple[int, int] | None:
+    """The numbers of two results that are the same, where eager PyTorch's are two draws; None where there are none."""
+    for one, other in itertools.combinations(range(min(len(mine), len(theirs))), 2):
+        if theirs[one].shape != theirs[other].shape or not _is_same(mine[one], mine[other]):
+            continue
+        if int((theirs[one] != theirs[other]).sum()) >= _MANY:
+            return one, other
+    return None
 
 
 def _is_same(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -135,10 +135,7 @@ class _Events:
             return
         place = self._draw.choice(places)
         number = program.lines[place[0]].text[place[1] : place[2]]
-        other = f"{number}.0" if number.lstrip("-").isdigit() else f"{float(number) + 0.25}"
-        if self._draw.chance(2):
-            other = f"{int(number) + 1}" if number.lstrip("-").isdigit() else f"{-float(number)}"
-        self.programs.append(program.with_number(place, other))
+        self.programs.append(program.with_number(place, self._draw.choice(_near(number))))
         self._calls.append(self._calls[0])
         self.model(1, 0)
         self.lower(len(self._models) - 1)
@@ -207,6 +204,13 @@ class _Events:
 
     def _has_weights(self, program: int) -> bool:
         return bool(self.programs[program].parameters or self.programs[program].buffers)
+
+
+def _near(number: str) -> tuple[str, ...]:
+    """Numbers that something may take for this one: of another type, another sign, or beside it."""
+    if number.lstrip("-").isdigit():
+        return f"{number}.0", f"{int(number) + 1}"
+    return f"{float(number) + 0.25}", f"{-float(number)}"
 
 
 def _weight_changes(scope: Scope) -> tuple[str, ...]:

@@ -233,7 +233,24 @@ def test_what_is_lazy_has_the_same_values_and_other_memory(dtype: str) -> None:
     tensor = make(dataclasses.replace(spec, layout="lazy"))
     assert tensor.is_conj() or tensor.is_neg()
     assert torch.equal(tensor, make(spec))
-    assert torch.equal(make(dataclasses.replace(spec, layout="lazy"), wide=True), make(spec, wide=True))
+    wide = make(dataclasses.replace(spec, layout="lazy"), wide=True)
+    assert torch.equal(wide, make(spec, wide=True))
+    assert (wide.stride(), wide.is_conj(), wide.is_neg()) == (tensor.stride(), tensor.is_conj(), tensor.is_neg())
+
+
+def test_what_has_no_lazy_form_lies_as_ever() -> None:
+    spec = TensorSpec("float16", (3, 4), layout="lazy", seed=3)
+    assert make(spec).is_contiguous()
+    assert make(spec, wide=True).is_contiguous()
+
+
+def test_scripts_raise_by_themselves_and_compiled_graphs_do_not() -> None:
+    def raising(toolchain: str) -> int:
+        trials = drawn(scope_of(toolchain, OPERATORS), 60, 4)
+        return sum("raise" in program.operators for trial in trials for program in trial.programs)
+
+    assert raising("torchscript") > 3
+    assert raising("dynamo") == 0
 
 
 def test_what_is_masked_has_whole_rows_of_minus_infinity() -> None:

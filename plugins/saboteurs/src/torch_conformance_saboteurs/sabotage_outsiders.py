@@ -17,10 +17,11 @@ from torch import Tensor
 from torch_conformance_saboteurs.backends import PythonControl
 from torch_conformance_saboteurs.bridge import DebugHandles
 from torch_conformance_saboteurs.control import Handle, PythonBackend, Record
+from torch_conformance_saboteurs.graphs import nodes_of
+from torch_conformance_saboteurs.sabotage_debug import Places
 from torch_conformance_saboteurs.sabotage_tools import ChangedGraph, Listing, replaced
 
 saboteur = Listing()
-_Places = dict[str, dict[str, int]]
 
 #: Programs of more bytes lie beside the artifact.
 _LARGE = 2**18
@@ -106,24 +107,20 @@ class BlamesTheBlock(PythonControl):
 
         def debug_handles_of(
             self, module: torch._C.ScriptModule, program: bytes, methods: tuple[str, ...], generate: DebugHandles
-        ) -> _Places:
+        ) -> Places:
             def of_the_outermost(graph: torch._C.Graph) -> list[int]:
-                given = iter(generate(graph))
-                return [handle for node in graph.nodes() for handle in _alike(node, next(given), given)]
+                own, handles = iter(generate(graph)), []
+                for node in graph.nodes():
+                    first, *_ = (next(own) for _ in range(_size(node)))
+                    handles += [first] * _size(node)
+                return handles
 
             return super().debug_handles_of(module, program, methods, of_the_outermost)
 
 
-def _alike(node: Any, handle: int, given: Any) -> list[int]:
-    """The handle once for the node, and once for each node in its blocks, whose own are passed over."""
-    inner = [each for block in node.blocks() for each in _nodes(block)]
-    for _ in inner:
-        next(given)
-    return [handle] * (1 + len(inner))
-
-
-def _nodes(block: Any) -> list[Any]:
-    return [each for node in block.nodes() for each in (node, *(b for inner in node.blocks() for b in _nodes(inner)))]
+def _size(node: torch._C.Node) -> int:
+    """How many nodes a node is, with those in its blocks."""
+    return 1 + sum(1 for block in node.blocks() for _ in nodes_of(block))
 
 
 @saboteur("debug.raises")
