@@ -223,7 +223,7 @@ def test_goldens(target: TorchScriptDevice, case: PreparedCase, goldens: Sequenc
                 assert_close(target.run_call(loaded, call)[0], call.expected, where)
 
 
-@clause("save-load.no-host-paths", source=SAVED, cases=("add", "linear", "mobilenet_v2"))
+@clause("save-load.no-host-paths", source=SAVED, cases=("add", "linear", "even_weights"))
 def test_no_host_paths(host: TorchScriptDevice, context: CellContext, case: PreparedCase) -> None:
     """The artifact holds nothing of the process that made it: no absolute path of its folders, no process id."""
     hosts = host, context.device("host", context.cell.host)

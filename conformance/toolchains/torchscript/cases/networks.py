@@ -84,6 +84,24 @@ class _Subtractor(torch.nn.Module):
 
 
 @case(
+    "even_weights",
+    f.parameters,
+    f.matmul,
+    everywhere=False,
+    samples=lambda make: {"forward": [(make.floats(2, 300),), (make.floats(1, 300),)]},
+)
+class EvenWeights(torch.nn.Module):
+    """350 KiB of weights which are all alike: no sequence of bytes is in them by accident."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.full((300, 300), 0.5))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.matmul(x, self.weight)
+
+
+@case(
     "two_branches",
     f.submodules,
     samples=lambda make: {"forward": [tuple(make.floats(2, 3) for _ in range(3)) for _ in range(2)]},
