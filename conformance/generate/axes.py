@@ -15,12 +15,12 @@ AXES: Mapping[str, tuple[str, ...]] = {
         "rank 4", "rank 5", "changed",
     ),
     "layout": (
-        "contiguous", "transposed", "stepped", "offset", "expanded", "channels_last", "lazy", "one tensor twice",
+        "contiguous", "transposed", "stepped", "offset", "expanded", "channels_last", "conj_view", "one tensor twice",
         "overlapping",
     ),
     "value": (
         "ordinary", "small", "halves", "positive", "negative", "zeros", "ones", "minus_zero", "repeated", "sorted",
-        "large", "tiny", "inf", "minus_inf", "nan", "all_nan", "extremes", "masked", "shifted", "lone",
+        "large", "tiny", "inf", "minus_inf", "nan", "all_nan", "extremes", "masked", "far_from_zero", "one_nonzero",
     ),
     "state": (
         "none", "parameters", "buffers", "submodules", "in place", "replaced", "loaded", "refilled", "twin", "written",

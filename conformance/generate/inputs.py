@@ -15,7 +15,7 @@ def make(spec: TensorSpec, *, wide: bool = False) -> torch.Tensor:
     """The tensor of a spec. With ``wide`` its values are those of its dtype, held in 64 bits."""
     dtype: torch.dtype = getattr(torch, spec.dtype)
     tensor = _laid_out(_values(spec, dtype), spec.layout)
-    is_laid_out = spec.layout not in ("contiguous", "lazy") or tensor.is_conj() or tensor.is_neg()
+    is_laid_out = spec.layout not in ("contiguous", "conj_view") or tensor.is_conj() or tensor.is_neg()
     if wide:
         wider = getattr(torch, wide_dtype(spec.dtype))
         # copied into the same layout: strides decide about what a program may do with a tensor
@@ -120,7 +120,7 @@ def _masked(made: torch.Tensor, limits: Any, generator: torch.Generator) -> torc
     return made
 
 
-def _lone(made: torch.Tensor, limits: Any, generator: torch.Generator) -> torch.Tensor:
+def _one_nonzero(made: torch.Tensor, limits: Any, generator: torch.Generator) -> torch.Tensor:
     """Zeros, but for the last element."""
     made[:-1] = 0.0
     return made
@@ -152,8 +152,8 @@ _KINDS: dict[str, Kind] = {
     "all_nan": lambda made, limits, generator: torch.full_like(made, math.nan),
     "extremes": _extremes,
     "masked": _masked,
-    "lone": _lone,
-    "shifted": lambda made, limits, generator: made / 64 + 100,
+    "one_nonzero": _one_nonzero,
+    "far_from_zero": lambda made, limits, generator: made / 64 + 100,
 }
 
 
@@ -174,12 +174,12 @@ def _laid_out(tensor: torch.Tensor, layout: str) -> torch.Tensor:
             return tensor[:1].expand(tensor.shape)
         case "channels_last" if tensor.dim() == 4:
             return tensor.contiguous(memory_format=torch.channels_last)
-        case "lazy":
-            return lazy(tensor)
+        case "conj_view":
+            return conj_view(tensor)
     return tensor
 
 
-def lazy(tensor: torch.Tensor) -> torch.Tensor:
+def conj_view(tensor: torch.Tensor) -> torch.Tensor:
     """The same values, of which the memory has the conjugate or the negative: ``torch.Tensor.is_conj``, ``is_neg``."""
     if tensor.is_complex():
         return tensor.conj().resolve_conj().conj()

@@ -14,7 +14,7 @@ from conformance.toolchains import ProgramTraits
 
 _VALUES = (
     "ordinary", "small", "halves", "positive", "negative", "zeros", "ones", "minus_zero", "repeated", "sorted", "large",
-    "tiny", "inf", "minus_inf", "nan", "all_nan", "extremes", "masked", "shifted", "lone",
+    "tiny", "inf", "minus_inf", "nan", "all_nan", "extremes", "masked", "far_from_zero", "one_nonzero",
 )  # fmt: skip
 #: Statements of a program. Where each kind of call is compiled anew a statement costs several times as much.
 _MOST_STATEMENTS, _MOST_WHERE_COMPILED = 12, 8
@@ -23,7 +23,7 @@ _MANY_STATEMENTS = 30
 #: Python numbers as arguments, by their type; some are none of 32 bits.
 NUMBERS: dict[str, tuple[float, ...]] = {"int": (2, 1, 3, 0, 2**33 + 1), "float": (1.5, 0.0, -2.0, 0.1)}
 _NOT_FINITE = ("inf", "minus_inf", "nan", "all_nan", "extremes", "minus_zero", "tiny", "masked")
-_LAYOUTS = ("contiguous", "transposed", "stepped", "offset", "expanded", "channels_last", "lazy")
+_LAYOUTS = ("contiguous", "transposed", "stepped", "offset", "expanded", "channels_last", "conj_view")
 #: The feature that a dtype of an argument needs.
 _DTYPE_FEATURES = {
     "float64": "float64", "float16": "half_precision", "bfloat16": "half_precision", "bool": "booleans",
@@ -47,7 +47,7 @@ class Scope:
     training: bool = False
 
     @property
-    def is_wide(self) -> bool:
+    def is_side_by_side(self) -> bool:
         """Whether programs are of operators side by side, on as many arguments as can be."""
         return self.theme == OPERATORS and "several_outputs" not in self.missing
 
@@ -70,12 +70,12 @@ def _rules(
 def draw_program(draw: Draw, scope: Scope, most: int | None = None) -> tuple[Program, list[Argument]]:
     """A program of ``most`` statements or fewer, and the arguments that it is drawn for."""
     most = most or (_MOST_WHERE_COMPILED if scope.traits.trains else _MOST_STATEMENTS)
-    builder = Builder(draw, scope.traits, scope.missing, side_by_side=scope.is_wide)
+    builder = Builder(draw, scope.traits, scope.missing, side_by_side=scope.is_side_by_side)
     arguments = _arguments(draw, scope, builder)
     if "parameters" not in scope.missing and draw.chance(3):
         _state(draw, scope, builder)
     focus = _rules(FAMILIES.get(scope.theme, ()), scope.traits, scope.missing)
-    everything = _rules((), scope.traits, scope.missing, by_operators=scope.is_wide)
+    everything = _rules((), scope.traits, scope.missing, by_operators=scope.is_side_by_side)
     wanted = 1 + draw.upto(most - 1) if not draw.chance(40) else _MANY_STATEMENTS
     for _ in range(wanted * 3):
         if builder.length >= wanted:
@@ -104,14 +104,14 @@ def _arguments(draw: Draw, scope: Scope, builder: Builder) -> list[Argument]:
     arguments: list[Argument] = []
     for index in range(_arity(draw, scope)):
         if index and not same:
-            dtype = dtype_for(draw, scope) if draw.chance(2 if scope.is_wide else 4) else dtype
-            if shape != (HUGE_SIZE,) and (scope.is_wide or not draw.chance(3)):
+            dtype = dtype_for(draw, scope) if draw.chance(2 if scope.is_side_by_side else 4) else dtype
+            if shape != (HUGE_SIZE,) and (scope.is_side_by_side or not draw.chance(3)):
                 shape = _shape(draw, scope, sizes)
         grad = scope.training and dtype in FLOATS and not draw.chance(5)
         spec = TensorSpec(dtype, shape, layout_for(draw, scope, shape), values_for(draw, scope), draw.seed(), grad)
         arguments.append(spec)
         builder.argument(spec)
-    if "scalars" not in scope.missing and draw.chance(2 if scope.is_wide else 6):
+    if "scalars" not in scope.missing and draw.chance(2 if scope.is_side_by_side else 6):
         kind = draw.of("int", "float")
         builder.scalar(kind)
         arguments.append(Scalar(kind, draw.choice(NUMBERS[kind])))
@@ -122,7 +122,7 @@ def _arity(draw: Draw, scope: Scope) -> int:
     """Of how many tensors a program is."""
     if draw.chance(40):
         return 9
-    return draw.of(4, 3, 5, 6) if scope.is_wide else draw.of(2, 1, 3)
+    return draw.of(4, 3, 5, 6) if scope.is_side_by_side else draw.of(2, 1, 3)
 
 
 def _state(draw: Draw, scope: Scope, builder: Builder) -> None:
@@ -130,7 +130,7 @@ def _state(draw: Draw, scope: Scope, builder: Builder) -> None:
     like = builder.specs[0]
     shape = like.shape if "zero_dim" in scope.missing else like.shape[draw.upto(1) :]
     layout = layout_for(draw, scope, shape)
-    values = draw.of("ordinary", "lone") if like.dtype in FLOATS else "ordinary"
+    values = draw.of("ordinary", "one_nonzero") if like.dtype in FLOATS else "ordinary"
     for _ in range(draw.of(1, 2)):
         spec = TensorSpec(like.dtype, shape, layout, values, draw.seed(), grad=like.dtype in FLOATS)
         if draw.chance(2):
@@ -173,7 +173,7 @@ def _shape(draw: Draw, scope: Scope, sizes: Sequence[int]) -> tuple[int, ...]:
 
 def layout_for(draw: Draw, scope: Scope, shape: Sequence[int]) -> str:
     """How an argument of that shape lies in memory."""
-    if "non_contiguous" in scope.missing or draw.upto(4) < (1 if scope.is_wide else 3):
+    if "non_contiguous" in scope.missing or draw.upto(4) < (1 if scope.is_side_by_side else 3):
         return "contiguous"
     return "channels_last" if len(shape) == 4 and draw.chance(2) else draw.choice(_LAYOUTS)
 
@@ -189,7 +189,7 @@ def values_for(draw: Draw, scope: Scope) -> str:
 def _result(draw: Draw, scope: Scope, builder: Builder) -> str:
     names = [str(value) for value in builder.values if value.origin == "made"]
     last = names[-1] if names else "x0 + x0"
-    if scope.is_wide and len(names) > 1:
+    if scope.is_side_by_side and len(names) > 1:
         return f"({', '.join(names)})"
     several = "several_outputs" not in scope.missing and len(names) > 1 and not draw.chance(2)
     if not several and not draw.chance(8):

@@ -71,10 +71,10 @@ def _program_trial(draw: Any, scope: Scope) -> Trial:
 
 
 def _number_of_events(scope: Scope) -> tuple[int, ...]:
-    """How much may happen after the first call. Where calls cost little there are more, as the model may be wide."""
+    """How much may happen after the first call: more where calls cost little, and most with operators side by side."""
     if scope.traits.trains:
         return (3, 1, 2, 5)
-    return (9, 6, 12, 15) if scope.is_wide else (4, 2, 6, 9)
+    return (9, 6, 12, 15) if scope.is_side_by_side else (4, 2, 6, 9)
 
 
 @st.composite

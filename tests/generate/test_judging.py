@@ -271,6 +271,6 @@ def test_two_draws_of_one_call_are_two() -> None:
 
 def test_two_masks_may_be_the_same_by_accident() -> None:
     text = "v0 = torch.nn.functional.dropout(x0, 0.5)\nv1 = torch.nn.functional.dropout(x0, 0.5)"
-    lone = dataclasses.replace(FLOAT, shape=(40, 3), values="lone")
-    trial = trial_of(text, lone, result="(v0, v1)", marks=("random",))
+    sparse = dataclasses.replace(FLOAT, shape=(40, 3), values="one_nonzero")
+    trial = trial_of(text, sparse, result="(v0, v1)", marks=("random",))
     assert found(trial, lambda module: lambda x: (x * 2, x * 2)) == []

@@ -193,7 +193,7 @@ def test_every_rule_makes_statements(rule: Rule) -> None:
 
 
 @pytest.mark.parametrize("toolchain", ["torchscript", "dynamo"])
-def test_wide_programs_return_what_each_operator_makes_of_the_arguments(toolchain: str) -> None:
+def test_operators_side_by_side_return_what_each_operator_makes_of_the_arguments(toolchain: str) -> None:
     trials = drawn(scope_of(toolchain, OPERATORS), 40, 2)
     programs = [trial.programs[0] for trial in trials]
     assert sum(len(each.arguments) for each in programs) > 3 * len(programs)
@@ -228,18 +228,18 @@ def test_the_numbers_of_a_program_are_those_beside_arithmetic() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
-def test_what_is_lazy_has_the_same_values_and_other_memory(dtype: str) -> None:
+def test_a_conjugated_view_has_the_same_values_and_other_memory(dtype: str) -> None:
     spec = TensorSpec(dtype, (3, 4), seed=3)
-    tensor = make(dataclasses.replace(spec, layout="lazy"))
+    tensor = make(dataclasses.replace(spec, layout="conj_view"))
     assert tensor.is_conj() or tensor.is_neg()
     assert torch.equal(tensor, make(spec))
-    wide = make(dataclasses.replace(spec, layout="lazy"), wide=True)
+    wide = make(dataclasses.replace(spec, layout="conj_view"), wide=True)
     assert torch.equal(wide, make(spec, wide=True))
     assert (wide.stride(), wide.is_conj(), wide.is_neg()) == (tensor.stride(), tensor.is_conj(), tensor.is_neg())
 
 
-def test_what_has_no_lazy_form_lies_as_ever() -> None:
-    spec = TensorSpec("float16", (3, 4), layout="lazy", seed=3)
+def test_what_has_no_conjugated_view_lies_as_ever() -> None:
+    spec = TensorSpec("float16", (3, 4), layout="conj_view", seed=3)
     assert make(spec).is_contiguous()
     assert make(spec, wide=True).is_contiguous()
 

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from conformance.generate.drawing import Draw
-from conformance.generate.inputs import lazy
+from conformance.generate.inputs import conj_view
 from conformance.generate.program import Line, Program, TensorSpec
 from conformance.toolchains import ProgramTraits
 
@@ -297,8 +297,8 @@ def _meta(spec: TensorSpec) -> torch.Tensor:
             return torch.empty((1, *shape[1:]), dtype=dtype, device="meta").expand(shape)
         case "channels_last" if len(shape) == 4:
             return torch.empty(shape, dtype=dtype, device="meta", memory_format=torch.channels_last)
-        case "lazy":
-            return lazy(torch.empty(shape, dtype=dtype, device="meta"))
+        case "conj_view":
+            return conj_view(torch.empty(shape, dtype=dtype, device="meta"))
     return torch.empty(shape, dtype=dtype, device="meta")
 
 
