@@ -7,6 +7,7 @@ import functools
 import hashlib
 import importlib.util
 import inspect
+import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ from conformance.extensions import ExtensionError, SuiteFolder, given
 from conformance.toolchains import Toolchain, default_toolchain, toolchain_named, toolchains
 
 #: The version of the contract that the shipped suites state. It changes when a clause is added, removed or changed.
-CONTRACT_VERSION = "4"
+CONTRACT_VERSION = "5"
 
 
 def clause_of(function: Any) -> Clause | None:
@@ -105,14 +106,26 @@ def contract_clauses(toolchain: str = "") -> tuple[Clause, ...]:
 
 
 def contract_digest(toolchain: str = "") -> str:
-    """SHA-256 over the ids, statements and levels of a contract: two reports with one digest agree on them.
+    """SHA-256 over what a contract states, and what it is tried on: two reports with one digest agree on them.
 
-    Which it is :func:`contract_clauses` says.
+    These are the id, statement and level of each clause, and the cases, runtimes, hosts and targets that it names.
+    Which contract it is :func:`contract_clauses` says.
     """
-    digest = hashlib.sha256()
-    for each in sorted(contract_clauses(toolchain), key=lambda clause: clause.id):
-        digest.update(f"{each.id}\0{each.statement}\0{each.level.value}\0".encode())
-    return digest.hexdigest()
+    clauses = sorted(contract_clauses(toolchain), key=lambda clause: clause.id)
+    return hashlib.sha256(json.dumps([_stated(each) for each in clauses]).encode()).hexdigest()
+
+
+def _stated(clause: Clause) -> dict[str, Any]:
+    """What a clause says and what it is tried on, as JSON has it."""
+    return {
+        "id": clause.id,
+        "statement": clause.statement,
+        "level": clause.level.value,
+        "cases": clause.cases,
+        "runtimes": clause.runtimes,
+        "hosts": [each.value for each in clause.hosts],
+        "targets": [each.value for each in clause.targets],
+    }
 
 
 def _clauses_of(path: Path) -> Iterator[Clause]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
-from conformance.contract import shipped_clauses
+import pytest
+
+from conformance.api.availability import Availability
+from conformance.contract import Level, contract_digest, shipped_clauses, table
 
 
 def test_the_contract_is_whole() -> None:
@@ -26,3 +30,27 @@ def test_the_contract_is_whole() -> None:
     assert set(floor.split()) <= set(ids)
     sources = r"pytorch/(pytorch|executorch)#\d|https://|the features that the backend's author declares|a flag"
     assert all(re.search(sources, each.source) for each in clauses)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"id": "lowering.other"},
+        {"statement": "Something else."},
+        {"level": Level.REPORTED},
+        {"cases": ("add", "other")},
+        {"runtimes": ("other",)},
+        {"hosts": (Availability.NONE,)},
+        {"targets": ()},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_the_digest_takes_in_what_is_stated_and_what_it_is_tried_on(
+    other: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clauses = shipped_clauses()
+    changed = next(each for each in clauses if each.id == "lite.same-outputs")
+    before = contract_digest()
+    instead = dataclasses.replace(changed, **other)  # type: ignore[arg-type]
+    monkeypatch.setattr(table, "shipped_clauses", lambda: [instead if each is changed else each for each in clauses])
+    assert contract_digest() != before
