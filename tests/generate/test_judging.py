@@ -200,11 +200,19 @@ def test_an_error_that_is_swallowed_and_one_that_is_made_are_seen() -> None:
 
 
 def test_random_numbers_that_repeat_are_seen() -> None:
-    trial = trial_of("v0 = torch.rand_like(x0)", FLOAT, calls=2, marks=("random",))
+    trial = trial_of("v0 = torch.rand_like(x0)", dataclasses.replace(FLOAT, shape=(40, 3)), calls=2, marks=("random",))
     eager = rows(trial, play(trial, Shadow(copies=False)))
-    fixed = torch.rand(5, 3)
+    fixed = torch.rand(40, 3)
     actual = rows(trial, play(trial, Broken(changed(lambda result: fixed.clone()))))
     assert [each.observable for each in differences(trial, Knowledge(eager), actual, Rules())] == ["random state"]
+
+
+def test_masks_of_two_calls_may_be_the_same_by_accident() -> None:
+    trial = trial_of("v0 = torch.rand_like(x0) > 0.5", FLOAT, calls=2, marks=("random",))
+    eager = rows(trial, play(trial, Shadow(copies=False)))
+    fixed = torch.ones(5, 3, dtype=torch.bool)
+    actual = rows(trial, play(trial, Broken(changed(lambda result: fixed.clone()))))
+    assert differences(trial, Knowledge(eager), actual, Rules()) == []
 
 
 def test_modes_and_functions_that_change_are_seen() -> None:
