@@ -9,7 +9,6 @@ judges nobody. The exemptions, and their sources, are :data:`EXEMPTIONS`.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 import operator
 from collections.abc import Mapping, Sequence
@@ -21,6 +20,7 @@ from conformance.api.errors import DeviceEnded
 from conformance.compare.comparison import describe
 from conformance.compare.values import tensors_in
 from conformance.generate.program import Trial
+from conformance.generate.randomness import all_same, are_two_draws, drawn_once, is_same
 from conformance.generate.tolerances import coarseness, tolerances_of
 
 #: What is not compared, and why: as docs/generated-cells.md tells it.
@@ -43,8 +43,6 @@ EXEMPTIONS: Mapping[str, str] = {
 _MULTIPLE = 8.0
 #: Relative spread beyond which a program amplifies errors, and its element judges nobody.
 _AMPLIFIED = 0.02
-#: Where so many elements of two draws differ in eager PyTorch, it is no accident if none do elsewhere.
-_MANY = 20
 #: Operators that take the root of a sum of squares, or divide by it.
 _SQUARES = frozenset(("std", "var", "norm", "vector_norm", "normalize"))
 
@@ -236,7 +234,7 @@ class _Judge:
             if step.call is not None and "result" in actual[number] and "result" in self._known.eager[number]
         ]
         for place, (first, step) in enumerate(calls):
-            pair = _drawn_once(*(tensors_in(rows[first]["result"]) for rows in (actual, self._known.eager)))
+            pair = drawn_once(*(tensors_in(rows[first]["result"]) for rows in (actual, self._known.eager)))
             if pair is not None:
                 text = f"step {first + 1}: results {pair[0]} and {pair[1]} are the same numbers, which are drawn twice"
                 yield Difference(first, "random state", text)
@@ -244,7 +242,7 @@ class _Judge:
                 if (step.model, step.call) == (other.model, other.call):
                     again = (tensors_in(actual[first]["result"]), tensors_in(actual[later]["result"]))
                     due = (tensors_in(self._known.eager[each]["result"]) for each in (first, later))
-                    if _all_same(*again) and _are_two_draws(*due):
+                    if all_same(*again) and are_two_draws(*due):
                         text = f"steps {first + 1} and {later + 1} gave the same numbers, which are random"
                         yield Difference(later, "random state", text)
 
@@ -275,7 +273,7 @@ class _Judge:
         if not mine.numel():
             return ""
         if self._known.exact is None:
-            return "" if _is_same(mine, eager) else "not the same"
+            return "" if is_same(mine, eager) else "not the same"
         if exact is None or exact.shape != eager.shape:
             return ""  # in 64 bits it is another program
         computed = [exact, *(each for each in noisy if each is not None and each.shape == eager.shape)]
@@ -340,36 +338,6 @@ def _told_difference(mine: torch.Tensor, eager: torch.Tensor, wrong: torch.Tenso
     index = [int(each) for each in torch.unravel_index(torch.tensor(at), wrong.shape)]
     found, expected = (each.flatten()[at].item() for each in (mine, eager))
     return f"{count} of {wrong.numel()} elements differ; first at {index}: expected {expected}, found {found}"
-
-
-def _all_same(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> bool:
-    return len(one) == len(other) and all(map(_is_same, one, other))
-
-
-def _drawn_once(mine: Sequence[torch.Tensor], theirs: Sequence[torch.Tensor]) -> tuple[int, int] | None:
-    """The numbers of two results that are the same, where eager PyTorch's are two draws; None where there are none."""
-    for one, other in itertools.combinations(range(min(len(mine), len(theirs))), 2):
-        if theirs[one].shape != theirs[other].shape or not _is_same(mine[one], mine[other]):
-            continue
-        if _are_two_draws([theirs[one]], [theirs[other]]):
-            return one, other
-    return None
-
-
-def _are_two_draws(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> bool:
-    """Whether results of plain PyTorch differ in so many elements that no accident makes a backend's the same."""
-    pairs = [pair for pair in zip(one, other, strict=False) if pair[0].shape == pair[1].shape]
-    return sum(int((mine != theirs).sum()) for mine, theirs in pairs) >= _MANY
-
-
-def _is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
-    if one.shape == other.shape and torch.equal(one, other):
-        if not one.is_floating_point():
-            return True
-        return bool(torch.equal(torch.signbit(one), torch.signbit(other)))
-    if not (one.is_floating_point() or one.is_complex()):
-        return False
-    return bool(((one == other) | ((one != one) & (other != other))).all())
 
 
 def _at(values: Any, place: int) -> Any:

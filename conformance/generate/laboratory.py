@@ -73,6 +73,8 @@ class Laboratory:
         self._timed_out = timed_out
         self._control: Device | None = None
         self._subject: Device | None = None
+        #: Where models are lowered for the process in which they are called.
+        self._elsewhere: Device | None = None
         self._excuses: list[Device | None] = [None] * len(excuses)
         #: The part of its time that a trial has. Less than all of it never ends one that takes no longer than others.
         self.haste = 1.0
@@ -82,17 +84,18 @@ class Laboratory:
 
     def close(self) -> None:
         """End the processes."""
-        for device in (self._control, self._subject, *self._excuses):
+        for device in (self._control, self._subject, self._elsewhere, *self._excuses):
             if device is not None:
                 device.end()
-        self._control = self._subject = None
+        self._control = self._subject = self._elsewhere = None
         self._excuses = [None] * len(self._excuses)
 
     def fresh(self) -> None:
-        """Let the next trial have a process of its own."""
-        if self._subject is not None:
-            self._subject.end()
-        self._subject = None
+        """Let the next trial have processes of its own."""
+        for device in (self._subject, self._elsewhere):
+            if device is not None:
+                device.end()
+        self._subject = self._elsewhere = None
         self.played = []
 
     def warm(self) -> None:
@@ -152,8 +155,9 @@ class Laboratory:
         answer: Answer | DeviceEnded | SubjectError | GarbledValue
         self._ask_control("shadow", trial=data, leaks=leaks)
         try:
+            moved = {"artifacts": self._lowered_elsewhere(data)} if trial.is_lowered_elsewhere else {}
             began = time.monotonic()
-            answer = answered(self._subject.call("play", "run", self._allowed(), trial=data, leaks=leaks))
+            answer = answered(self._subject.call("play", "run", self._allowed(), trial=data, leaks=leaks, **moved))
             self._slowest = max(self._slowest, time.monotonic() - began)
         except (DeviceEnded, GarbledValue) as error:
             self.fresh()
@@ -164,6 +168,15 @@ class Laboratory:
             self.close()  # eager PyTorch has an answer for which nobody waits any more
             raise
         return answered(self._answer_of_control()), answer
+
+    def _lowered_elsewhere(self, data: bytes) -> list[bytes]:
+        """What the trial's models are that a process lowers which calls none. Raises what its device does."""
+        if self._elsewhere is None:
+            self._elsewhere = self._open_subject()
+        lowered = self._elsewhere.call("artifacts", "lower", self._allowed(), trial=data)
+        if not isinstance(lowered, list) or not all(isinstance(each, bytes) for each in lowered):
+            raise GarbledValue(f"expected what was lowered as a list of bytes, found {type(lowered).__name__}")
+        return lowered
 
     def _allowed(self) -> float:
         """Seconds that a trial has now."""

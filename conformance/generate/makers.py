@@ -36,6 +36,17 @@ class SavingMaker(Maker, Protocol):
         """Save something, and load a part of what was saved. Raises what that does."""
 
 
+@runtime_checkable
+class MovingMaker(Maker, Protocol):
+    """A maker of a toolchain whose ``ProgramTraits.moves`` is true."""
+
+    def save(self, lowered: Callable[..., Any]) -> bytes:
+        """Something lowered, for another process."""
+
+    def load(self, data: bytes) -> Callable[..., Any]:
+        """What another process has lowered and saved."""
+
+
 class Shadow:
     """Plain PyTorch as a maker. With ``copies`` a model keeps the weights that it had when it was lowered.
 

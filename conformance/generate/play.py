@@ -13,7 +13,7 @@ import gc
 import itertools
 import linecache
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -23,24 +23,25 @@ from conformance.compare.values import tensors_in
 from conformance.devices.protocol import describe_exception
 from conformance.generate.answers import written
 from conformance.generate.inputs import arguments_of, make
-from conformance.generate.makers import Maker, SavingMaker, Shadow
+from conformance.generate.makers import Maker, MovingMaker, SavingMaker, Shadow
 from conformance.generate.noise import Noise
 from conformance.generate.observe import Before, differs, memories, observed, process_state
-from conformance.generate.program import Call, Program, Step, Trial
+from conformance.generate.program import ELSEWHERE, Call, Program, Step, Trial
 
 _numbers = itertools.count()
 
 
-def play(trial: Trial, maker: Maker, *, leaks: bool = False) -> dict[str, Any]:
+def play(trial: Trial, maker: Maker, *, leaks: bool = False, artifacts: Sequence[bytes] = ()) -> dict[str, Any]:
     """Play a trial: for each step what was seen, and for the trial what it left; see :class:`Player`.
     Written as an :class:`~conformance.generate.answers.Answer`.
 
-    ``leaks`` also asks what is kept when all is dropped.
+    ``leaks`` also asks what is kept when all is dropped; ``artifacts`` are what
+    :func:`conformance.generate.moving.lowered_elsewhere` gave.
     """
     _freeze()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        player = Player(trial, maker)
+        player = Player(trial, maker, artifacts=artifacts)
         before = process_state()
         try:
             rows = [player.step(each) for each in trial.steps]
@@ -72,9 +73,19 @@ def play_wide(trial: Trial, *, copies: bool, noise: tuple[str, int] | None = Non
 class Player:
     """The models, lowered models and results of one trial; with ``wide`` in 64 bits, what it has in fewer."""
 
-    def __init__(self, trial: Trial, maker: Maker, *, wide: bool = False, noise: tuple[str, int] | None = None) -> None:
+    def __init__(
+        self,
+        trial: Trial,
+        maker: Maker,
+        *,
+        wide: bool = False,
+        noise: tuple[str, int] | None = None,
+        artifacts: Sequence[bytes] = (),
+    ) -> None:
         self._trial = trial
         self._maker = maker
+        #: What is loaded, one after another, where a step lowers elsewhere; without any it lowers here.
+        self._artifacts = list(artifacts)
         self._wide = wide
         self._noise = Noise(*noise) if noise else contextlib.nullcontext()
         self.models: list[torch.nn.Module] = []
@@ -89,7 +100,8 @@ class Player:
         """Take a step: ``{}``, what a call came to, or ``{"raised", "phase"}``."""
         if step.action in ("call", "refill", "fail"):
             return self._call(step)
-        phase = {"save_load": "load", "damaged": "load"}.get(step.action, step.action)
+        loads = step.action in ("save_load", "damaged") or (step.detail == ELSEWHERE and self._artifacts)
+        phase = "load" if loads else step.action
         random = torch.get_rng_state()
         act: Callable[[Step], None] = getattr(self, f"_{step.action}")
         try:
@@ -140,7 +152,11 @@ class Player:
         # the place is taken in any case: later steps count lowered models
         self.lowered.append(None)
         self._model_of.append(step.model)
-        self.lowered[-1] = self._maker.lower(self.models[step.model], dynamic=step.detail == "dynamic")
+        if step.detail == ELSEWHERE and self._artifacts:
+            assert isinstance(self._maker, MovingMaker), "such a step is drawn only where models can be moved"
+            self.lowered[-1] = self._maker.load(self._artifacts.pop(0))
+        else:
+            self.lowered[-1] = self._maker.lower(self.models[step.model], dynamic=step.detail == "dynamic")
 
     @property
     def _saving(self) -> SavingMaker:

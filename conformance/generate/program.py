@@ -190,6 +190,10 @@ class Call:
         return [each for each in self.arguments if isinstance(each, TensorSpec)]
 
 
+#: The detail of a step that lowers in another process than the one that plays the trial, which loads what comes of it.
+ELSEWHERE = "elsewhere"
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Step:
     """One step of a trial. What ``action`` can be is what :mod:`conformance.generate.play` knows.
@@ -223,6 +227,11 @@ class Trial:
     def without_dead_code(self) -> Trial:
         """With programs from which nothing is missing that a result needs."""
         return dataclasses.replace(self, programs=tuple(each.without_dead_code() for each in self.programs))
+
+    @property
+    def is_lowered_elsewhere(self) -> bool:
+        """Whether a step lowers in another process."""
+        return any(step.detail == ELSEWHERE for step in self.steps)
 
     @property
     def calls(self) -> list[Call]:

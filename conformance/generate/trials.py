@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from conformance.generate.calls import Calls
 from conformance.generate.drawing import Draw
-from conformance.generate.program import Argument, Call, Program, Step, Trial
+from conformance.generate.program import ELSEWHERE, Argument, Call, Program, Step, Trial
 from conformance.generate.programs import FAMILIES, Scope, draw_program
 
 #: What happens after the first call of a trial of one program. Where calls of another kind make a compiler start again,
@@ -49,6 +49,9 @@ def _program_trial(draw: Any, scope: Scope) -> Trial:
     trial.model(0, 0)
     trial.lower(0, "dynamic" if traits.keeps_gradients and drawing.chance(10) else "")
     trial.act("call")
+    if traits.saves and drawing.chance(4):
+        # the calls that follow meet the model, or what was made of it
+        trial.act(drawing.of("copy", "save_load"))
     if drawing.chance(6):
         trial.resize()
     if drawing.chance(3):
@@ -122,7 +125,9 @@ class _Events:
         self._models.append(program)
 
     def lower(self, model: int, how: str = "") -> None:
-        """Lower a model."""
+        """Lower a model; here or in another process, where nothing says how."""
+        if not how and self._scope.traits.moves and self._draw.chance(3):
+            how = ELSEWHERE
         self.steps.append(Step("lower", model, how))
         self._lowered.append(self._models[model])
         self._model_of.append(model)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from conformance.generate.makers import Maker, Shadow
+from conformance.generate.makers import Maker, MovingMaker, Shadow
+from conformance.generate.moving import lowered_elsewhere
 from conformance.generate.play import know as known
 from conformance.generate.play import play as played
 from conformance.generate.program import trial_from_bytes
@@ -14,7 +15,10 @@ from conformance.toolchains.verbs import Verbs
 
 
 def add_verbs(verbs: Verbs, traits: ProgramTraits, maker: Callable[[Any], Maker]) -> None:
-    """Add ``shadow``, ``know`` and ``play`` to a toolchain's table; ``maker`` gives what lowers in a session."""
+    """Add ``shadow``, ``know``, ``artifacts`` and ``play`` to a toolchain's table.
+
+    ``maker`` gives what lowers in a session.
+    """
     copies = traits.copies_weights
 
     @verbs
@@ -28,6 +32,14 @@ def add_verbs(verbs: Verbs, traits: ProgramTraits, maker: Callable[[Any], Maker]
         return known(trial_from_bytes(trial), coarsest, copies=copies, noises=noises)
 
     @verbs
-    def play(session: Any, trial: bytes, leaks: bool = False) -> dict[str, Any]:
+    def artifacts(session: Any, trial: bytes) -> list[bytes]:
+        """What the models of a trial are that this process lowers for another; see
+        :func:`conformance.generate.moving.lowered_elsewhere`."""
+        made = maker(session)
+        assert isinstance(made, MovingMaker), "such trials are drawn only where models can be moved"
+        return lowered_elsewhere(trial_from_bytes(trial), made)
+
+    @verbs
+    def play(session: Any, trial: bytes, leaks: bool = False, artifacts: Sequence[bytes] = ()) -> dict[str, Any]:
         """What comes of a trial with the backend; without one, of the toolchain alone."""
-        return played(trial_from_bytes(trial), maker(session), leaks=leaks)
+        return played(trial_from_bytes(trial), maker(session), leaks=leaks, artifacts=artifacts)

@@ -60,6 +60,8 @@ class ProgramTraits:
     trains: bool
     #: Whether something lowered can be saved and loaded, and copied.
     saves: bool
+    #: Whether one process can lower a model and save it for another, which has never seen it.
+    moves: bool
     #: Whether a model may have any Python in it, and not only what a script may say.
     takes_python: bool
 

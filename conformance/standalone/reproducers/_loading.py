@@ -26,8 +26,8 @@ def load_backend() -> None:
 class Backend:
     """How models of a generated trial are lowered, saved and loaded; a toolchain's own is in ``Kit.trials``."""
 
-    def lower(self, module: Any, dynamic: bool = False) -> Any:
-        """What is called in the model's place."""
+    def lower(self, module: Any, dynamic: bool = False, elsewhere: bool = False) -> Any:
+        """What is called in the model's place; lowered ``elsewhere``, in a process of its own, where that is said."""
         return module
 
     def save_and_load(self, lowered: Any) -> Any:

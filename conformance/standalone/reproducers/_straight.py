@@ -78,8 +78,8 @@ class Trials:
         lowered = f"lowered{step.model}"
         match step.action:
             case "lower":
-                dynamic = ", dynamic=True" if step.detail == "dynamic" else ""
-                yield f"lowered{len(self._model_of)} = backend.lower(model{step.model}{dynamic})"
+                how = f", {step.detail}=True" if step.detail else ""
+                yield f"lowered{len(self._model_of)} = backend.lower(model{step.model}{how})"
                 self._model_of.append(step.model)
             case "save_load":
                 yield self._made(f"backend.save_and_load({lowered})", step)

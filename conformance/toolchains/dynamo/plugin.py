@@ -66,6 +66,7 @@ class Dynamo(Toolchain):
         trains=True,
         takes_python=True,
         saves=False,
+        moves=False,
     )
     conforming = ("dynamo_control", "aot_eager")
     entry_point_group = ENTRY_POINT_GROUP

@@ -41,6 +41,7 @@ class TorchScript(Toolchain):
         trains=False,
         takes_python=False,
         saves=True,
+        moves=True,
     )
     conforming = ("reference", "python_control")
     library_hint = "registers no TorchScript backend (a static torch::jit::backend<...> object in it would)"

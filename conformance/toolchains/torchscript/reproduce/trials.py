@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 import io
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import torch
 
 from conformance.standalone.reproducers._process import BACKEND, author
+from conformance.toolchains.torchscript.reproduce.loading import load_backend
 
 # What each script has of its own.
 
@@ -16,24 +19,47 @@ SPEC: Any = None
 LOWERS: bool = False
 
 
+def lowered_of(module: Any) -> Any:
+    """A model, scripted and lowered."""
+    scripted = torch.jit.script(copy.deepcopy(module))
+    if LOWERS:
+        return author().lower(scripted, SPEC)
+    return torch._C._jit_to_backend(BACKEND, scripted, SPEC)  # type: ignore[attr-defined]
+
+
+def lowered_alone(module: Any) -> bytes:
+    """The same in a process that does nothing else, and saved."""
+    load_backend()
+    return saved(lowered_of(module))
+
+
+def saved(lowered: Any) -> bytes:
+    """Something lowered, as a file has it."""
+    buffer = io.BytesIO()
+    torch.jit.save(lowered, buffer)
+    return buffer.getvalue()
+
+
+def loaded(data: bytes) -> Any:
+    """What was saved."""
+    return torch.jit.load(io.BytesIO(data))
+
+
 class Backend:
     """The backend, as users lower models to it."""
 
-    def lower(self, module: Any, dynamic: bool = False) -> Any:
-        scripted = torch.jit.script(copy.deepcopy(module))
-        if LOWERS:
-            return author().lower(scripted, SPEC)
-        return torch._C._jit_to_backend(BACKEND, scripted, SPEC)  # type: ignore[attr-defined]
+    def lower(self, module: Any, dynamic: bool = False, elsewhere: bool = False) -> Any:
+        if not elsewhere:
+            return lowered_of(module)
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+            return loaded(process.submit(lowered_alone, module).result())
 
     def save_and_load(self, lowered: Any) -> Any:
-        buffer = io.BytesIO()
-        torch.jit.save(lowered, buffer)
-        return torch.jit.load(io.BytesIO(buffer.getvalue()))
+        return loaded(saved(lowered))
 
     def load_damaged(self, lowered: Any) -> None:
-        buffer = io.BytesIO()
-        torch.jit.save(lowered, buffer)
-        torch.jit.load(io.BytesIO(buffer.getvalue()[: len(buffer.getvalue()) // 2]))
+        data = saved(lowered)
+        loaded(data[: len(data) // 2])
 
     def reset(self) -> None:
         return

@@ -43,29 +43,31 @@ class _Maker:
         lowered: Callable[..., Any] = lowered_by(self._backend, scripted, GENERATED)
         return lowered
 
-    def save_and_load(self, lowered: Callable[..., Any]) -> Callable[..., Any]:
-        loaded: Callable[..., Any] = torch.jit.load(io.BytesIO(_saved(lowered)))
+    def save(self, lowered: Any) -> bytes:
+        buffer = io.BytesIO()
+        torch.jit.save(lowered, buffer)
+        return buffer.getvalue()
+
+    def load(self, data: bytes) -> Callable[..., Any]:
+        loaded: Callable[..., Any] = torch.jit.load(io.BytesIO(data))
         return loaded
+
+    def save_and_load(self, lowered: Callable[..., Any]) -> Callable[..., Any]:
+        return self.load(self.save(lowered))
 
     def copy(self, lowered: Callable[..., Any]) -> Callable[..., Any]:
         copied: Callable[..., Any] = copy.deepcopy(lowered)
         return copied
 
     def load_damaged(self, lowered: Callable[..., Any]) -> None:
-        data = _saved(lowered)
-        torch.jit.load(io.BytesIO(data[: len(data) // 2]))
+        data = self.save(lowered)
+        self.load(data[: len(data) // 2])
 
     def reset(self) -> None:
         """Nothing is compiled that could be forgotten."""
 
     def forget(self) -> None:
         """What was scripted stays with the process."""
-
-
-def _saved(lowered: Any) -> bytes:
-    buffer = io.BytesIO()
-    torch.jit.save(lowered, buffer)
-    return buffer.getvalue()
 
 
 assert TorchScript.programs is not None

@@ -28,9 +28,41 @@ class RoundsDown(PythonControl):
 
         def change(self, graph: Any, node: Any) -> None:
             if node.kind() in _ROUNDING:
-                lower = graph.insertNode(graph.create("aten::floor", [node.inputsAt(0)], 1)).output()
-                lower.setType(node.output().type())
-                node.output().replaceAllUsesWith(lower)
+                _round_down(graph, node)
+
+
+def _round_down(graph: Any, node: Any) -> None:
+    lower = graph.insertNode(graph.create("aten::floor", [node.inputsAt(0)], 1)).output()
+    lower.setType(node.output().type())
+    node.output().replaceAllUsesWith(lower)
+
+
+class _KeepsFunctions(ChangedGraph):
+    """Lowering leaves the kernels of functions of one number in its process, and not in the artifact: a process that
+    has not lowered the program takes the nearest that it has, which is aten::floor."""
+
+    _lowered_here: ClassVar[set[bytes]] = set()
+
+    def __init__(self) -> None:
+        self._is_foreign = False
+
+    def pack(self, record: Record) -> Any:
+        self._lowered_here.add(record.program)
+        return super().pack(record)
+
+    def load_program(self, record: Record) -> Any:
+        self._is_foreign = record.program not in self._lowered_here
+        return super().load_program(record)
+
+    def change(self, graph: Any, node: Any) -> None:
+        if self._is_foreign and node.kind() in _ROUNDING:
+            _round_down(graph, node)
+
+
+@saboteur("generated.programs")
+class KeepsFunctions(PythonControl):
+    name = "keeps_functions"
+    implementation = _KeepsFunctions
 
 
 @saboteur("generated.programs", verdicts=("CRASH",))
