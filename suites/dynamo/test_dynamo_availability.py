@@ -13,7 +13,7 @@ from conformance.discovery.describing import Description
 from conformance.run.cell_context import CellContext
 from conformance.run.result import Record
 from conformance.toolchains.dynamo.client import DynamoDevice, PreparedCase
-from conformance.toolchains.dynamo.promises import AVAILABILITY, DECLARED, REGISTERED
+from conformance.toolchains.dynamo.promises import DECLARED, ERRORS, REGISTERED
 from conformance.toolchains.dynamo.vendor_runtime import (
     OK,
     REFUSED,
@@ -26,7 +26,7 @@ from conformance.toolchains.dynamo.vendor_runtime import (
     told,
 )
 
-clause = clauses(source=AVAILABILITY, level=Level.CORE, cases=("chain",), control=Control.NONE)
+clause = clauses(source=(ERRORS, DECLARED), level=Level.CORE, cases=("chain",), control=Control.NONE)
 
 
 @clause("runtime.entry-point", source=REGISTERED)

@@ -25,13 +25,14 @@ from conformance.toolchains.dynamo.assertions import (
 from conformance.toolchains.dynamo.client import DynamoDevice, PreparedCase
 from conformance.toolchains.dynamo.promises import (
     ANY_SIZE,
-    AT_LOWERING,
     CACHED,
+    COMPILED,
     DECLARED,
     EQUIVALENT,
     GUARDS,
     MARKED,
     OVERLAPPING,
+    ZERO_AND_ONE,
 )
 
 #: The rows of both arguments.
@@ -60,7 +61,7 @@ def test_one_shape_env(host: DynamoDevice, case: PreparedCase, backend: Descript
         check(not counts.disturbed, f"{case.name}: {'; '.join(dict.fromkeys(counts.disturbed))}")
 
 
-@clause("guards.dynamic-sizes", source=(MARKED, AT_LOWERING), cases=("sizes",), needs=(features.dynamic_shapes,))
+@clause("guards.dynamic-sizes", source=(MARKED, COMPILED), cases=("sizes",), needs=(features.dynamic_shapes,))
 def test_dynamic_sizes(host: DynamoDevice, case: PreparedCase) -> None:
     """One lowering for dimensions that are marked dynamic serves every size from two up: the first call with a size
     does nothing of a compiler's work either."""
@@ -84,7 +85,7 @@ def test_automatic(host: DynamoDevice, case: PreparedCase) -> None:
 
 @clause(
     "guards.sizes-zero-and-one",
-    source=(MARKED, EQUIVALENT),
+    source=(ZERO_AND_ONE, EQUIVALENT),
     cases=("sizes",),
     needs=(features.dynamic_shapes, features.empty),
 )
@@ -97,7 +98,7 @@ def test_sizes_zero_and_one(host: DynamoDevice, bare: DynamoDevice, case: Prepar
         assert_same_call(host.run(lowered, inputs), bare.run(original, inputs), f"{case.name} of {rows} rows")
 
 
-@clause("guards.many-sizes", source=(MARKED, AT_LOWERING), cases=("sizes",), needs=(features.dynamic_shapes,))
+@clause("guards.many-sizes", source=(MARKED, COMPILED), cases=("sizes",), needs=(features.dynamic_shapes,))
 def test_many_sizes(host: DynamoDevice, case: PreparedCase, record: Record) -> None:
     """Many sizes are served by what was lowered for the first of them, and the first call with a size goes
     through no compiler: in the median it enters at most five thousand Python functions more than the next. Whether it
@@ -147,7 +148,9 @@ def test_duplicate_arguments(host: DynamoDevice, bare: DynamoDevice, case: Prepa
         host.reset()
 
 
-@clause("guards.overlapping-views", source=OVERLAPPING, cases=("writes_slice",), control=Control.STAND_INS)
+@clause(
+    "guards.overlapping-views", source=(EQUIVALENT, OVERLAPPING), cases=("writes_slice",), control=Control.STAND_INS
+)
 def test_overlapping_views(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
     """Arguments that are overlapping views of one memory, one of which is written to, after arguments that are not."""
     compiled, original = host.compile(case), bare.build(case)
@@ -180,7 +183,7 @@ def layouts_of(inputs: tuple[torch.Tensor, ...]) -> str:
     )
 
 
-@clause("guards.kinds", cases=("chain",), needs=(features.float64,))
+@clause("guards.kinds", source=(CACHED, EQUIVALENT), cases=("chain",), needs=(features.float64,))
 def test_kinds(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase, backend: Description) -> None:
     """Arguments of another dtype, rank or layout, as far as the backend takes such, are lowered for again, and are
     right; and so are the first ones, when they come back. Where in its memory a tensor begins is no such thing: Dynamo
@@ -195,7 +198,7 @@ def test_kinds(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase, backe
 
 @clause(
     "guards.unbacked-sizes",
-    source="capture_dynamic_output_shape_ops of torch._dynamo.config, a flag that is off",
+    source="capture_dynamic_output_shape_ops of torch._dynamo.config, off where fullgraph=True does not set it",
     level=Level.REPORTED,
     cases=("nonzero",),
     needs=(features.dynamic_shapes, features.unbacked_sizes),

@@ -18,6 +18,8 @@ from conformance.toolchains.dynamo.promises import (
     EQUIVALENT,
     EXPORTED,
     MARKED,
+    PACKAGE_GUARDS,
+    PACKAGE_INTERFACE,
     PACKAGED,
 )
 
@@ -92,7 +94,7 @@ def test_packaged_outputs(host: DynamoDevice, target: DynamoDevice, case: Prepar
         assert_close(result, call.expected, f"{case.name}, packaged")
 
 
-@package_clause("package.ready", cases=("chain", "parameters", "network"))
+@package_clause("package.ready", source=PACKAGED, cases=("chain", "parameters", "network"))
 def test_packages_are_ready(host: DynamoDevice, target: DynamoDevice, case: PreparedCase) -> None:
     """Nothing is compiled where a package is loaded and called: neither Dynamo, nor AOT Autograd, nor a tracer does
     any work there."""
@@ -116,7 +118,7 @@ def test_packages_take_weights(
         assert_close(result, wanted, f"the package of {case.name} with the weights of model {variant}")
 
 
-@package_clause("package.guards", cases=("chain", "matmul", "parameters"))
+@package_clause("package.guards", source=PACKAGE_GUARDS, cases=("chain", "matmul", "parameters"))
 def test_packages_check_their_guards(host: DynamoDevice, target: DynamoDevice, case: PreparedCase) -> None:
     """Inputs that a package was not made for raise an error, and no value comes of them; later calls are sound."""
     loaded, model = target.load_package(package_of(host, case)), target.build(case)
@@ -129,7 +131,9 @@ def test_packages_check_their_guards(host: DynamoDevice, target: DynamoDevice, c
     assert_close(result, case.call.expected, f"the package of {case.name}, after a failed guard")
 
 
-@package_clause("package.refusal", source=DECLARED, cases=("chain",), control=Control.NONE, needs=())
+@package_clause(
+    "package.refusal", source=(DECLARED, PACKAGE_INTERFACE), cases=("chain",), control=Control.NONE, needs=()
+)
 def test_packages_are_refused(host: DynamoDevice, case: PreparedCase, backend: Description) -> None:
     """A backend whose compiled code cannot be saved is refused when it is compiled ahead of time, with an error that
     PyTorch has for that (AOT Autograd's own says "OutputCode") or one that names the backend."""

@@ -21,7 +21,7 @@ from conformance.toolchains.dynamo.assertions import (
     assert_training_refused,
 )
 from conformance.toolchains.dynamo.client import DynamoDevice, PreparedCase
-from conformance.toolchains.dynamo.promises import AUTOGRAD, DECLARED, EQUIVALENT, SEEDS
+from conformance.toolchains.dynamo.promises import AUTOGRAD, BACKWARD, DECLARED, DROPOUT, DROPPED, NO_GRAD
 
 clause = clauses(source=AUTOGRAD, level=Level.CORE, needs=(features.training,))
 
@@ -73,7 +73,7 @@ def test_non_leaf_inputs(host: DynamoDevice, bare: DynamoDevice, case: PreparedC
         assert_trained_alike(found, bare.differentiate(original, call.inputs, derived=True), case.name)
 
 
-@clause("training.inner-no-grad", cases=("inner_no_grad",))
+@clause("training.inner-no-grad", source=(NO_GRAD, AUTOGRAD), cases=("inner_no_grad",))
 def test_inner_no_grad(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
     """What a model computes under no_grad requires no grad, and no gradient goes through it."""
     lowered, original = host.lower(case), bare.build(case)
@@ -93,7 +93,7 @@ def test_steps(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> No
     assert_counts(host.counts(compiled), case.name, least_runs=len(losses))
 
 
-@clause("training.backward-again", level=Level.COMPLETE, cases=("chain", "matmul"))
+@clause("training.backward-again", source=BACKWARD, level=Level.COMPLETE, cases=("chain", "matmul"))
 def test_backward_again(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase, record: Record) -> None:
     """With retain_graph one may go back several times, with the same gradients each time; or an error names that."""
     try:
@@ -106,7 +106,13 @@ def test_backward_again(host: DynamoDevice, bare: DynamoDevice, case: PreparedCa
     assert_trained_alike(found, expected, f"{case.name}, gone back three times")
 
 
-@clause("training.double-backward", level=Level.COMPLETE, cases=("chain", "matmul"), control=Control.STAND_INS)
+@clause(
+    "training.double-backward",
+    source=BACKWARD,
+    level=Level.COMPLETE,
+    cases=("chain", "matmul"),
+    control=Control.STAND_INS,
+)
 def test_double_backward(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase, record: Record) -> None:
     """Gradients of gradients are right, or refused with an error; they are never wrong, and never silently missing."""
     compiled = host.compile(case)
@@ -120,7 +126,7 @@ def test_double_backward(host: DynamoDevice, bare: DynamoDevice, case: PreparedC
     assert_close(found, expected, f"{case.name}: gradients of gradients")
 
 
-@clause("training.dropout", source=(AUTOGRAD, SEEDS), level=Level.COMPLETE, cases=("dropout",))
+@clause("training.dropout", source=(AUTOGRAD, DROPOUT), level=Level.COMPLETE, cases=("dropout",))
 def test_dropout(host: DynamoDevice, case: PreparedCase) -> None:
     """What is dropped on the way forward is dropped on the way back, and about as much as was asked for."""
     compiled = host.compile(case)
@@ -128,7 +134,7 @@ def test_dropout(host: DynamoDevice, case: PreparedCase) -> None:
         assert_dropped_alike(host.differentiate(compiled, call.inputs), 0.25, case.name)
 
 
-@clause("training.nothing-retained", source=EQUIVALENT, level=Level.COMPLETE, cases=("chain", "matmul"))
+@clause("training.nothing-retained", source=DROPPED, level=Level.COMPLETE, cases=("chain", "matmul"))
 def test_training_retains_nothing(host: DynamoDevice, case: PreparedCase, record: Record) -> None:
     """Training piles nothing up: when many calls were made and gone back from, hardly more of their inputs, results and
     gradients is in memory than after a few. What is kept for the next call, or of what was lowered for, is reported."""

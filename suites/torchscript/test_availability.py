@@ -19,7 +19,7 @@ from conformance.toolchains.torchscript.behaviour import (
     run_kind,
 )
 from conformance.toolchains.torchscript.client import PreparedCase, TorchScriptDevice
-from conformance.toolchains.torchscript.promises import AVAILABLE, STATE, UNAVAILABLE
+from conformance.toolchains.torchscript.promises import AVAILABLE, STATE, UNAVAILABLE, WORDS
 
 EVERY_STATE = tuple(Availability)
 NONE, FULL = Availability.NONE, Availability.FULL
@@ -28,7 +28,7 @@ BOTH_RUNTIMES = ("full", "lite")
 clause = clauses(source=AVAILABLE, level=Level.MOBILE, control=Control.NONE)
 
 
-@clause("availability.host", source=(AVAILABLE, UNAVAILABLE), runtimes=("full",), hosts=EVERY_STATE)
+@clause("availability.host", source=(AVAILABLE, UNAVAILABLE, WORDS), runtimes=("full",), hosts=EVERY_STATE)
 def test_host(host: TorchScriptDevice, case: PreparedCase, context: CellContext, record: Record) -> None:
     """On the host, lowering, its warning, running, and saving behave as the table of #53068 says for what the backend
     can do there; compile and execute are measured, and are what the state says."""
@@ -39,7 +39,7 @@ def test_host(host: TorchScriptDevice, case: PreparedCase, context: CellContext,
 
 @clause(
     "availability.target",
-    source=(AVAILABLE, UNAVAILABLE),
+    source=(AVAILABLE, UNAVAILABLE, WORDS),
     runtimes=BOTH_RUNTIMES,
     hosts=EVERY_STATE,
     targets=EVERY_STATE,
@@ -111,7 +111,7 @@ def test_impossible_target(host: TorchScriptDevice, target: TorchScriptDevice, c
     )
 
 
-@clause("availability.warning", source=UNAVAILABLE, hosts=(NONE, FULL))
+@clause("availability.warning", source=(UNAVAILABLE, WORDS), hosts=(NONE, FULL))
 def test_warning(host: TorchScriptDevice, case: PreparedCase, backend: Description, context: CellContext) -> None:
     """Lowering on a host where the backend is not available warns that it is not, by name, and that saving and loading
     elsewhere still work; where it is available nothing of the kind is said."""
@@ -124,7 +124,7 @@ def test_warning(host: TorchScriptDevice, case: PreparedCase, backend: Descripti
         check(wanted in said, f"expected the warning {wanted!r}..., found {said.strip():.300}")
 
 
-@clause("availability.lost", source=UNAVAILABLE, runtimes=BOTH_RUNTIMES)
+@clause("availability.lost", source=(UNAVAILABLE, WORDS), runtimes=BOTH_RUNTIMES)
 def test_lost(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase, backend: Description) -> None:
     """A backend that becomes unavailable after loading: running raises "Backend is not available.", nothing crashes,
     and nothing that was loaded is harmed."""
@@ -174,7 +174,7 @@ def test_stable(host: TorchScriptDevice, case: PreparedCase, record: Record) -> 
     check(after == claims["answers"][0], f"after running, the answer is {after}")
 
 
-@clause("availability.text", source=UNAVAILABLE, runtimes=BOTH_RUNTIMES, hosts=(FULL, NONE), targets=(NONE,))
+@clause("availability.text", source=(UNAVAILABLE, WORDS), runtimes=BOTH_RUNTIMES, hosts=(FULL, NONE), targets=(NONE,))
 def test_text(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Loading where the backend is not available raises torch.jit.Error with the text "Backend is not available.", and
     the process is sound afterwards."""

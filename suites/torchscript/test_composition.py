@@ -10,12 +10,12 @@ from conformance.contract import Control, Level, clauses
 from conformance.discovery.describing import Description
 from conformance.toolchains.torchscript.assertions import unmangled
 from conformance.toolchains.torchscript.client import PreparedCase, TorchScriptDevice
-from conformance.toolchains.torchscript.promises import COMPOSED, GIVEN_MODULE, STATE
+from conformance.toolchains.torchscript.promises import COMPOSED, GIVEN_MODULE, HELD, SAME_MODULE, SELECTED, STATE
 
 #: Cases of two tensors of one shape, which the parents of these clauses can call.
 PAIRS = ("add", "add_sub", "weighted_pair")
 
-clause = clauses(source=COMPOSED, level=Level.CORE)
+clause = clauses(source=(COMPOSED, SAME_MODULE), level=Level.CORE)
 
 
 @clause("composition.nested", cases=(*PAIRS, "in_place"))
@@ -30,7 +30,7 @@ def test_nested(host: TorchScriptDevice, target: TorchScriptDevice, case: Prepar
         assert_close(target.run(loaded, "forward", call.inputs), expected, f"a loaded parent of {case.name}")
 
 
-@clause("composition.selective")
+@clause("composition.selective", source=(SELECTED, SAME_MODULE))
 def test_selective(
     host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase, other_case: Callable[[str], PreparedCase]
 ) -> None:
@@ -45,7 +45,7 @@ def test_selective(
         assert_close(target.run(loaded, "forward", call.inputs), expected, "a selectively lowered module, loaded")
 
 
-@clause("composition.selective-lowers", control=Control.NONE)
+@clause("composition.selective-lowers", source=SELECTED, control=Control.NONE)
 def test_selective_lowers(
     host: TorchScriptDevice, case: PreparedCase, other_case: Callable[[str], PreparedCase], backend: Description
 ) -> None:
@@ -56,7 +56,7 @@ def test_selective_lowers(
     check(is_lowered == {"first": False, "second": True}, f"the children's types are {children}")
 
 
-@clause("composition.selective-errors")
+@clause("composition.selective-errors", source=SELECTED)
 def test_selective_errors(
     host: TorchScriptDevice, case: PreparedCase, other_case: Callable[[str], PreparedCase]
 ) -> None:
@@ -69,7 +69,7 @@ def test_selective_errors(
         host.lower_selectively(cases, names=["first"], scripted=False)
 
 
-@clause("composition.several", source=(COMPOSED, STATE), cases=PAIRS)
+@clause("composition.several", source=(COMPOSED, SAME_MODULE), cases=PAIRS)
 def test_several(
     host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase, other_case: Callable[[str], PreparedCase]
 ) -> None:
@@ -85,7 +85,7 @@ def test_several(
             assert_close(target.run(loaded, "forward", call.inputs), expected, f"{where}, loaded")
 
 
-@clause("composition.deepcopy", source=STATE, cases=("add", "two_methods", "parameters"))
+@clause("composition.deepcopy", source=(STATE, HELD), cases=("add", "two_methods", "parameters"))
 def test_deepcopy(host: TorchScriptDevice, case: PreparedCase) -> None:
     """A deep copy computes the same and is independent: the original may run before it, or be gone."""
     lowered = host.lower(case)

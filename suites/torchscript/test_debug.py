@@ -19,7 +19,7 @@ from conformance.toolchains.torchscript.assertions import NOT_AVAILABLE
 from conformance.toolchains.torchscript.client import Artifact, PreparedCase, TorchScriptDevice
 from conformance.toolchains.torchscript.damage.archive import debug_handles, underlined_lines
 from conformance.toolchains.torchscript.damage.processed import damaged_programs
-from conformance.toolchains.torchscript.promises import DEBUG
+from conformance.toolchains.torchscript.promises import DEBUG, INTERFACE, READY, REFUSED, SAME_MODULE, THROWN
 
 BOTH = ("full", "lite")
 LITE = ("lite",)
@@ -83,7 +83,7 @@ def test_runtime_error(host: TorchScriptDevice, target: TorchScriptDevice, case:
         check(any(source in line for line in lines), f"expected the line {source!r} to be underlined, found {lines}")
 
 
-@clause("debug.message", cases=("two_branches", "add"))
+@clause("debug.message", source=(THROWN, DEBUG), cases=("two_branches", "add"))
 def test_message(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """What execute threw arrives with its text where the module was lowered and where it is loaded, by the full JIT
     and by the lite interpreter."""
@@ -98,7 +98,9 @@ def test_message(host: TorchScriptDevice, target: TorchScriptDevice, case: Prepa
         assert_names(refusal, said)
 
 
-@clause("debug.raises", cases=("add", "two_branches", "two_methods", "lookup"), runtimes=BOTH)
+@clause(
+    "debug.raises", source=(THROWN, SAME_MODULE), cases=("add", "two_branches", "two_methods", "lookup"), runtimes=BOTH
+)
 def test_raises(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """An exception in execute surfaces at that run; later runs, of this module and of others, are right."""
     artifact = host.save(host.lower(case))
@@ -111,7 +113,7 @@ def test_raises(host: TorchScriptDevice, target: TorchScriptDevice, case: Prepar
                 assert_close(target.run_call(module, call)[0], call.expected, f"{case.name} after a run that failed")
 
 
-@clause("debug.raises-at-load", cases=("add", "linear"), runtimes=BOTH, control=Control.NONE)
+@clause("debug.raises-at-load", source=READY, cases=("add", "linear"), runtimes=BOTH, control=Control.NONE)
 def test_raises_at_load(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """An exception in compile surfaces when the artifact is loaded; modules that are loaded before and after it, and
     those already there, are right."""
@@ -129,7 +131,7 @@ def test_raises_at_load(host: TorchScriptDevice, target: TorchScriptDevice, case
         raise NotApplicable("compile raised for none of the damaged processed modules")
 
 
-@clause("debug.raises-at-lowering", cases=("add", "two_methods"), control=Control.NONE)
+@clause("debug.raises-at-lowering", source=(INTERFACE, REFUSED), cases=("add", "two_methods"), control=Control.NONE)
 def test_raises_at_lowering(host: TorchScriptDevice, case: PreparedCase) -> None:
     """An exception in preprocess surfaces when the module is lowered; modules that were lowered before it, and those
     that are lowered after it, are right."""

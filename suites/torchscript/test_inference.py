@@ -10,7 +10,7 @@ from conformance.api.assertions import check, refused
 from conformance.compare.assertions import assert_close, assert_equal, assert_requires_no_grad
 from conformance.contract import Level, clauses
 from conformance.toolchains.torchscript.client import PreparedCase, Step, TorchScriptDevice
-from conformance.toolchains.torchscript.promises import EXECUTE, MOBILE_MODELS, NO_GRAD, STATE, THREADS
+from conformance.toolchains.torchscript.promises import GUARDED, MOBILE_MODELS, NO_GRAD, SAME_MODULE, THREADS
 
 #: With parameters, without any, and with weights whose packing runs operators while the module is loaded.
 MODELS = ("add", "linear", "conv_net", "quantized_linear")
@@ -18,10 +18,10 @@ GUARDS = ("none", "no_grad", "inference_mode")
 #: Autograd refuses weights that were made in inference mode, so plain PyTorch cannot take them out of it.
 PAIRS = [pair for pair in itertools.product(GUARDS, GUARDS) if pair != ("inference_mode", "none")]
 
-clause = clauses(source=NO_GRAD, level=Level.COMPLETE, runtimes=("full", "lite"))
+clause = clauses(source=(NO_GRAD, GUARDED), level=Level.COMPLETE, runtimes=("full", "lite"))
 
 
-@clause("inference.guards", cases=MODELS)
+@clause("inference.guards", source=(NO_GRAD, GUARDED, MOBILE_MODELS), cases=MODELS)
 def test_guards(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Loading and running each work with and without a guard (no_grad, inference_mode), in every pair of the two."""
     artifact = host.save(host.lower(case))
@@ -32,7 +32,7 @@ def test_guards(host: TorchScriptDevice, target: TorchScriptDevice, case: Prepar
             assert_close(result, call.expected, f"{case.name}, loaded under {loading} and run under {running}")
 
 
-@clause("inference.taken-out", source=MOBILE_MODELS, cases=("add", "quantized_linear"))
+@clause("inference.taken-out", source=GUARDED, cases=("add", "quantized_linear"))
 def test_taken_out(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """A module that was loaded in inference mode runs outside of it, if its weights have no gradients."""
     loaded = target.load_under("inference_mode", host.save(host.lower(case)))
@@ -82,7 +82,7 @@ def test_requires_no_grad(host: TorchScriptDevice, target: TorchScriptDevice, ca
 
 @clause(
     "inference.inputs-untouched",
-    source=(NO_GRAD, EXECUTE),
+    source=(NO_GRAD, GUARDED, SAME_MODULE),
     cases=("add", "several_outputs", "non_contiguous", "linear"),
     runtimes=("full",),
 )
@@ -111,7 +111,7 @@ def test_threads(host: TorchScriptDevice, target: TorchScriptDevice, case: Prepa
                 assert_close(result, call.expected, where)
 
 
-@clause("inference.thread-local", source=(NO_GRAD, THREADS), cases=("add", "linear"))
+@clause("inference.thread-local", source=(NO_GRAD, GUARDED, THREADS), cases=("add", "linear"))
 def test_thread_local(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """The guards are thread-local: a module that is used in several threads while one stands under a guard changes the
     modes of none of them."""
@@ -124,7 +124,7 @@ def test_thread_local(host: TorchScriptDevice, target: TorchScriptDevice, case: 
         assert_equal(target.modes(), outside, f"{case.name}: the modes of the thread that started them")
 
 
-@clause("inference.loading-threads", source=(THREADS, STATE), cases=("add", "linear", "quantized_linear"))
+@clause("inference.loading-threads", source=(THREADS, SAME_MODULE), cases=("add", "linear", "quantized_linear"))
 def test_loading_threads(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Several threads that load an artifact at once each get a module that computes what is right."""
     found = target.load_in_threads(host.save(host.lower(case)), case.call)

@@ -16,7 +16,16 @@ from conformance.toolchains.torchscript.client import PreparedCase, TorchScriptD
 from conformance.toolchains.torchscript.damage.archive import truncations
 from conformance.toolchains.torchscript.damage.processed import damaged_programs
 from conformance.toolchains.torchscript.damage.survey import survey
-from conformance.toolchains.torchscript.promises import ATTRIBUTES, COMPOSED, EXECUTE, LITE, REGISTRATION, STATE
+from conformance.toolchains.torchscript.promises import (
+    ATTRIBUTES,
+    COMPOSED,
+    HANDED_OVER,
+    HELD,
+    LITE,
+    READY,
+    SAME_MODULE,
+    TYPES,
+)
 
 EVERY_CASE: tuple[str, ...] = ()
 REPRESENTATIVE = ("add", "two_methods", "parameters", "lstm")
@@ -34,6 +43,7 @@ def test_outputs(host: TorchScriptDevice, target: TorchScriptDevice, case: Prepa
 
 @clause(
     "lite.types",
+    source=(LITE, TYPES),
     cases=("add", "several_outputs", "single_tuple", "scalars", "integer_result", "nested_values", "strings"),
 )
 def test_types(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
@@ -43,7 +53,7 @@ def test_types(host: TorchScriptDevice, target: TorchScriptDevice, case: Prepare
         assert_types_like(target.run_call(loaded, call)[0], call.expected, f"{case.name}.{call.method}, lite")
 
 
-@clause("lite.inputs-untouched", source=(LITE, EXECUTE), cases=REPRESENTATIVE)
+@clause("lite.inputs-untouched", source=(LITE, SAME_MODULE), cases=REPRESENTATIVE)
 def test_inputs_are_untouched(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Running there mutates no input; outputs share memory with no input and no earlier output."""
     loaded = target.load(host.save(host.lower(case)))
@@ -78,7 +88,7 @@ def test_from_loaded(
         )
 
 
-@clause("lite.unknown-backend", source=(LITE, REGISTRATION), control=Control.NONE)
+@clause("lite.unknown-backend", source=(LITE, READY), control=Control.NONE)
 def test_unknown_backend(
     host: TorchScriptDevice, bare: TorchScriptDevice, case: PreparedCase, backend: Description
 ) -> None:
@@ -89,7 +99,7 @@ def test_unknown_backend(
     assert_names(error, backend.name)
 
 
-@clause("lite.damaged", source=STATE, cases=("add", "linear"), control=Control.NONE)
+@clause("lite.damaged", source=READY, cases=("add", "linear"), control=Control.NONE)
 def test_damaged_program(
     host: TorchScriptDevice, target: TorchScriptDevice, context: CellContext, case: PreparedCase, record: Record
 ) -> None:
@@ -102,7 +112,7 @@ def test_damaged_program(
     record.note(f"Damage inside the processed module of {case.name}, lite: {found}.")
 
 
-@clause("lite.damaged-container", cases=("add", "parameters"))
+@clause("lite.damaged-container", source=(LITE, READY), cases=("add", "parameters"))
 def test_truncated(
     host: TorchScriptDevice, target: TorchScriptDevice, context: CellContext, case: PreparedCase
 ) -> None:
@@ -112,7 +122,7 @@ def test_truncated(
     check(not found.right, f"truncated artifacts load and run: {found}")
 
 
-@clause("lite.again", source=(LITE, STATE), cases=("add", "parameters"))
+@clause("lite.again", source=(LITE, HELD), cases=("add", "parameters"))
 def test_again(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """An artifact can be loaded several times in a process; the modules live and die independently, and leave no open
     file behind."""
@@ -132,7 +142,7 @@ def test_again(host: TorchScriptDevice, target: TorchScriptDevice, case: Prepare
     assert_equal(target.process_state()["open descriptors"], descriptors, "open descriptors after three more loads")
 
 
-@clause("lite.growth", source=(LITE, EXECUTE), cases=("conv_net", "add"))
+@clause("lite.growth", source=(LITE, HELD), cases=("conv_net", "add"))
 def test_growth(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Loading many times does not grow without bound."""
     artifact = host.save(host.lower(case))
@@ -155,7 +165,7 @@ def test_operators(host: TorchScriptDevice, target: TorchScriptDevice, case: Pre
     check(not found["unknown"], f"the artifact needs operators that the target does not have: {found['unknown']}")
 
 
-@clause("lite.operators-delegated", source=(LITE, EXECUTE), control=Control.NONE)
+@clause("lite.operators-delegated", source=(LITE, HANDED_OVER), control=Control.NONE)
 def test_operators_are_delegated(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """The artifact needs none of the tensor operators that the backend took over: it loads where they are stripped."""
     original = host.graph_of(host.script(case), case.methods[0])["operators"]

@@ -10,7 +10,15 @@ from conformance.discovery.describing import Description
 from conformance.toolchains.shared_objects import is_of_python, unwanted_libraries
 from conformance.toolchains.torchscript.assertions import NOT_AVAILABLE, assert_hands_over, unavailable
 from conformance.toolchains.torchscript.client import PreparedCase, TorchScriptDevice
-from conformance.toolchains.torchscript.promises import EXECUTE, FROM_CPP, SAVED, THREADS, UNAVAILABLE
+from conformance.toolchains.torchscript.promises import (
+    FROM_CPP,
+    SAME_MODULE,
+    SAVED,
+    THREADS,
+    THROWN,
+    UNAVAILABLE,
+    WORDS,
+)
 
 NONE, FULL = Availability.NONE, Availability.FULL
 REPRESENTATIVE = ("add", "two_methods", "parameters", "lstm")
@@ -19,7 +27,7 @@ OF_EVERY_TYPE = ("several_outputs", "nested_values", "scalars", "optionals", "st
 clause = clauses(level=Level.COMPLETE, runtimes=("full", "lite"))
 
 
-@clause("native.same-outputs", source=SAVED, cases=(*REPRESENTATIVE, *OF_EVERY_TYPE))
+@clause("native.same-outputs", source=(SAVED, SAME_MODULE), cases=(*REPRESENTATIVE, *OF_EVERY_TYPE))
 def test_outputs(host: TorchScriptDevice, native: TorchScriptDevice, case: PreparedCase) -> None:
     """A program without Python that loads a saved lowered module gets the same outputs from it, for every method."""
     loaded = native.load(host.save(host.lower(case)))
@@ -37,7 +45,7 @@ def test_threads(host: TorchScriptDevice, native: TorchScriptDevice, case: Prepa
         assert_close(result, call.expected, f"{case.name}, one of {len(calls)} threads")
 
 
-@clause("native.unavailable", source=UNAVAILABLE, hosts=(FULL, NONE), targets=(NONE,), control=Control.NONE)
+@clause("native.unavailable", source=(UNAVAILABLE, WORDS), hosts=(FULL, NONE), targets=(NONE,), control=Control.NONE)
 def test_unavailable(host: TorchScriptDevice, native: TorchScriptDevice, case: PreparedCase) -> None:
     """In a program without Python, loading where the backend is not available throws torch::jit::JITException with the
     text "Backend is not available.", and the program can go on."""
@@ -48,7 +56,7 @@ def test_unavailable(host: TorchScriptDevice, native: TorchScriptDevice, case: P
     check(not native.claims_directly(), "is_available() is true after loading was refused")
 
 
-@clause("native.error", source=(SAVED, EXECUTE))
+@clause("native.error", source=(SAVED, SAME_MODULE, THROWN))
 def test_error(host: TorchScriptDevice, native: TorchScriptDevice, case: PreparedCase) -> None:
     """In a program without Python, an error of execute arrives as an exception with a text, and not as "Backend is not
     available."; the program and the module are sound afterwards."""
@@ -61,7 +69,7 @@ def test_error(host: TorchScriptDevice, native: TorchScriptDevice, case: Prepare
     assert_close(native.run_call(loaded, case.call)[0], case.call.expected, f"{case.name}, after an error")
 
 
-@clause("native.lowering", source=FROM_CPP, cases=REPRESENTATIVE, control=Control.NONE)
+@clause("native.lowering", source=(FROM_CPP, SAME_MODULE), cases=REPRESENTATIVE, control=Control.NONE)
 def test_lowering(
     host: TorchScriptDevice,
     native: TorchScriptDevice,

@@ -20,7 +20,17 @@ from conformance.toolchains.torchscript.damage.archive import flips, truncations
 from conformance.toolchains.torchscript.damage.processed import damaged_programs
 from conformance.toolchains.torchscript.damage.survey import survey
 from conformance.toolchains.torchscript.goldens import GOLDEN_CASES, GoldenSet
-from conformance.toolchains.torchscript.promises import ATTRIBUTES, SAVED, STATE
+from conformance.toolchains.torchscript.promises import (
+    ATTRIBUTES,
+    FORMER,
+    GOLDENS,
+    HELD,
+    OFFLINE,
+    READY,
+    SAME_MODULE,
+    SAVED,
+    STATE,
+)
 
 EVERY_CASE: tuple[str, ...] = ()
 REPRESENTATIVE = ("add", "two_methods", "parameters", "lstm")
@@ -30,7 +40,7 @@ COMPANY = ("add", "add_sub")
 clause = clauses(level=Level.CORE)
 
 
-@clause("save-load.same-outputs", source=SAVED, cases=EVERY_CASE)
+@clause("save-load.same-outputs", source=(SAVED, SAME_MODULE), cases=EVERY_CASE)
 def test_outputs_survive_a_round_trip(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """A lowered module that is saved and loaded in another process gives the same outputs, for every method."""
     loaded = target.load(host.save(host.lower(case)))
@@ -38,7 +48,7 @@ def test_outputs_survive_a_round_trip(host: TorchScriptDevice, target: TorchScri
         assert_close(target.run_call(loaded, call)[0], call.expected, f"{case.name}.{call.method}, loaded")
 
 
-@clause("save-load.ways", source=SAVED, cases=("add", "linear"))
+@clause("save-load.ways", source=(OFFLINE, SAME_MODULE), cases=("add", "linear"))
 def test_ways(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """Saving and loading work through a file, a buffer, and bytes, in any combination."""
     lowered = host.lower(case)
@@ -50,7 +60,7 @@ def test_ways(host: TorchScriptDevice, target: TorchScriptDevice, case: Prepared
             assert_close(target.run_call(loaded, case.call)[0], case.call.expected, where)
 
 
-@clause("save-load.host-gone", source=SAVED, cases=REPRESENTATIVE)
+@clause("save-load.host-gone", source=OFFLINE, cases=REPRESENTATIVE)
 def test_the_host_may_be_gone(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """An artifact needs nothing of the process that made it: it is loaded after that process has ended."""
     artifact = host.save(host.lower(case))
@@ -83,7 +93,7 @@ def test_again(host: TorchScriptDevice, target: TorchScriptDevice, context: Cell
         assert_close(third.run_call(second, call)[0], call.expected, f"{case.name}, saved and loaded twice")
 
 
-@clause("save-load.many", source=STATE, cases=("add", "parameters"))
+@clause("save-load.many", source=(STATE, HELD), cases=("add", "parameters"))
 def test_loading_several_times(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """One artifact can be loaded several times in a process; the modules live and die independently."""
     artifact = host.save(host.lower(case))
@@ -97,7 +107,7 @@ def test_loading_several_times(host: TorchScriptDevice, target: TorchScriptDevic
     assert_close(target.run_call(second, case.call)[0], case.call.expected, f"{case.name}, two of three gone")
 
 
-@clause("save-load.several-models", source=(STATE, SAVED), cases=("add_sub", "weighted_pair", "linear"))
+@clause("save-load.several-models", source=(SAME_MODULE, HELD), cases=("add_sub", "weighted_pair", "linear"))
 def test_several_models_loaded(
     host: TorchScriptDevice,
     target: TorchScriptDevice,
@@ -137,7 +147,7 @@ def test_attributes(host: TorchScriptDevice, target: TorchScriptDevice, case: Pr
     assert_close(target.run_call(loaded, case.call)[0], case.call.expected, case.name)
 
 
-@clause("save-load.extra-files", source=ATTRIBUTES)
+@clause("save-load.extra-files", source=OFFLINE)
 def test_extra_files(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """_extra_files survive saving and loading."""
     files = {"labels.txt": "cat\ndog\n", "metadata.json": '{"é": 1}'}
@@ -158,7 +168,7 @@ def test_unknown_backend(
     assert_names(error, f"__backends__.{backend.name}")
 
 
-@clause("save-load.damaged", source=STATE, cases=("add", "linear"), control=Control.NONE)
+@clause("save-load.damaged", source=READY, cases=("add", "linear"), control=Control.NONE)
 def test_damaged_program(
     host: TorchScriptDevice, target: TorchScriptDevice, context: CellContext, case: PreparedCase, record: Record
 ) -> None:
@@ -171,7 +181,7 @@ def test_damaged_program(
     record.note(f"Damage inside the processed module of {case.name}: {found}.")
 
 
-@clause("save-load.damaged-container", source=SAVED, cases=("add", "parameters"))
+@clause("save-load.damaged-container", source=READY, cases=("add", "parameters"))
 def test_damaged_container(
     host: TorchScriptDevice, target: TorchScriptDevice, context: CellContext, case: PreparedCase
 ) -> None:
@@ -185,7 +195,7 @@ def test_damaged_container(
 
 @clause(
     "save-load.older",
-    source=(STATE, ATTRIBUTES),
+    source=(FORMER, STATE),
     cases=("add", "two_methods"),
     control=Control.NONE,
 )
@@ -203,7 +213,7 @@ def test_older(host: TorchScriptDevice, target: TorchScriptDevice, case: Prepare
 
 @clause(
     "save-load.goldens",
-    source=ATTRIBUTES,
+    source=GOLDENS,
     cases=GOLDEN_CASES,
     runtimes=("full", "lite"),
     control=Control.NONE,
@@ -223,7 +233,7 @@ def test_goldens(target: TorchScriptDevice, case: PreparedCase, goldens: Sequenc
                 assert_close(target.run_call(loaded, call)[0], call.expected, where)
 
 
-@clause("save-load.no-host-paths", source=SAVED, cases=("add", "linear", "even_weights"))
+@clause("save-load.no-host-paths", source=OFFLINE, cases=("add", "linear", "even_weights"))
 def test_no_host_paths(host: TorchScriptDevice, context: CellContext, case: PreparedCase) -> None:
     """The artifact holds nothing of the process that made it: no absolute path of its folders, no process id."""
     hosts = host, context.device("host", context.cell.host)

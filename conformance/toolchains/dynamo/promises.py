@@ -1,28 +1,37 @@
-"""What is documented of backends of ``torch.compile``, and of what their users may rely on: what clauses rest on."""
+"""What is documented of backends of ``torch.compile``, and of what their users may rely on: what clauses rest on.
+
+The pages are those of PyTorch 2.13, whose addresses stay what they are; what an installed PyTorch says itself is held
+against it by a test (``tests/contract/test_promises.py``).
+"""
 
 from __future__ import annotations
 
 from conformance.api.promise import Promise
 
-_DOCS = "https://docs.pytorch.org/docs/stable"
-_CUSTOM_BACKENDS = f"{_DOCS}/torch.compiler_custom_backends.html"
+_DOCS = "https://docs.pytorch.org/docs/2.13"
+_GUIDE = f"{_DOCS}/user_guide/torch_compiler"
+_CUSTOM_BACKENDS = f"{_GUIDE}/torch.compiler_custom_backends.html"
 _COMPILE = f"{_DOCS}/generated/torch.compile.html"
-_AUTOGRAD = f"{_DOCS}/notes/autograd.html"
-_INFERENCE_MODE = f"{_DOCS}/generated/torch.autograd.grad_mode.inference_mode.html"
+_DYNAMIC_SHAPES = f"{_GUIDE}/torch.compiler_dynamic_shapes.html"
+_AOT_COMPILE = f"{_GUIDE}/torch.compiler_aot_compile.html"
+_SOURCE = "https://github.com/pytorch/pytorch/blob/v2.13.0/torch"
 
 # What a backend is.
 EQUIVALENT = Promise(
     _CUSTOM_BACKENDS,
-    "What a backend returns is a function that is equivalent to the traced graph, and is called as that graph's "
-    "forward is: tensors are given, and a list of tensors comes back.",
+    "What a backend returns is a function that is equivalent to the traced graph, and has the contract of that graph's "
+    "forward: tensors are given, and a list of tensors comes back.",
+)
+COMPILED = Promise(
+    _CUSTOM_BACKENDS, "A backend is called when a graph was traced, and is expected to return a compiled function."
 )
 REGISTERED = Promise(
     _CUSTOM_BACKENDS,
     "A backend is registered under a name, by a decorator or by an entry point of its package, and torch.compile takes "
-    "the name.",
+    "the name: what the decorator registered goes before what entry points give.",
 )
 GIVEN_MODEL = Promise(
-    _COMPILE, "torch.compile optimises the model that it is given, by the backend that is named for it: no other's."
+    _COMPILE, "torch.compile optimises the model that it is given, by the backend that is named for it."
 )
 OPTIONS = Promise(_COMPILE, "The options of one torch.compile are passed to the backend of that one.")
 DECLARED = Promise(
@@ -30,75 +39,108 @@ DECLARED = Promise(
     "What is declared to be there is there; what is declared missing is refused, and not computed otherwise.",
 )
 FAKE_TENSORS = Promise(
-    f"{_DOCS}/torch.compiler_fake_tensor.html",
-    "The code behind a graph is traced with tensors that have the dtype, the sizes and the strides of eager PyTorch's.",
+    f"{_GUIDE}/torch.compiler_fake_tensor.html",
+    "What Dynamo traces with is like the real tensors in all respects but the data: dtypes, sizes, strides, and what "
+    "aliases what.",
 )
 ENDS_WELL = Promise(
-    "https://docs.python.org/3/library/sys.html#sys.exit", "A script that comes to its end ends with exit status zero."
+    "https://docs.python.org/3/c-api/interp-lifecycle.html#c.Py_RunMain",
+    "A Python that ends normally, with no exception raised, ends with exit status zero.",
 )
-AVAILABILITY = Promise(
-    "pytorch/pytorch#53068",
-    "For each pair of what can be compiled and executed on a host and on a target it is laid down what works; where a "
-    "backend is not available that is an error, and no value.",
+ERRORS = Promise(
+    f"{_SOURCE}/_dynamo/config.py",
+    "Errors of compiling are raised: that the model is run by eager PyTorch in their place is a setting, which is off.",
 )
 OPINFO = Promise(
     "op_db of torch.testing._internal.common_methods_invocations",
     "Samples of each operator's arguments, and the dtypes for which eager PyTorch has it.",
 )
+DROPPED = Promise(
+    f"{_DOCS}/notes/faq.html",
+    "The memory of a tensor is given back when the references to it are gone: what goes out of scope, or is deleted.",
+)
 
 # When it is compiled, and for what.
 AT_LOWERING = Promise(
-    "pytorch/pytorch#89373", "Compilation is moved from the first run to where the frame is lowered, before its guards."
+    "pytorch/pytorch#89373",
+    "AOT Autograd's compilation is moved from the first run to where the frame is lowered, before its guards.",
 )
 GUARDS = Promise(
     "pytorch/pytorch#89373",
-    "Guards that are made while the backend lowers are installed with those of the frame, and each call looks at them.",
+    "Guards that AOT Autograd makes while the backend lowers are installed with those of the frame, and protect what "
+    "was compiled.",
 )
 CACHED = Promise(
     _COMPILE,
-    "What a frame was compiled to is used as long as its guards hold, and where they fail it is compiled anew.",
+    "What a frame was compiled to is kept on its code object and used as long as its guards hold, and where they fail "
+    "it is compiled anew.",
 )
 ANY_SIZE = Promise(
     _COMPILE,
-    "By default the second size that comes is compiled for with any size in mind; with dynamic=False each by itself.",
+    "By default a second size that comes is compiled for with any size in mind; with dynamic=False each by itself.",
 )
 MARKED = Promise(
-    f"{_DOCS}/torch.compiler_dynamic_shapes.html",
-    "A dimension that is marked dynamic is compiled for once, from size two up; where it becomes a constant that is an "
-    "error.",
+    _DYNAMIC_SHAPES,
+    "A dimension that is marked dynamic is compiled for once, and other sizes use that; where it becomes a constant "
+    "that is an error.",
+)
+ZERO_AND_ONE = Promise(
+    f"{_GUIDE}/compile/dynamic_shapes_zero_one_specialization.html",
+    "Sizes zero and one are specialised on by themselves, and a dynamic size is neither.",
 )
 OVERLAPPING = Promise(
-    "pytorch/pytorch#139789", "Arguments that overlap are told from those that do not, and are compiled for anew."
+    "pytorch/pytorch#139789",
+    "A call whose arguments overlap, one of which is written to, should be compiled for anew after one whose arguments "
+    "do not; that PyTorch's own AOT Autograd does not is an open fault.",
 )
 
 # Modes.
 AUTOGRAD = Promise(
-    _AUTOGRAD,
+    f"{_DOCS}/notes/autograd.html",
     "A result requires grad where one of the inputs does and grad mode is on; gradients go back to the leaves.",
 )
-NO_GRAD = Promise(_AUTOGRAD, "Under no_grad nothing that is computed requires grad; the mode is each thread's own.")
+BACKWARD = Promise(
+    f"{_DOCS}/generated/torch.autograd.backward.html",
+    "With retain_graph the graph of the derivative is not freed; with create_graph it can be differentiated again.",
+)
+NO_GRAD = Promise(
+    f"{_DOCS}/generated/torch.no_grad.html",
+    "Under no_grad nothing that is computed requires grad, whatever the inputs do; the mode is each thread's own.",
+)
 INFERENCE_MODE = Promise(
-    _INFERENCE_MODE, "As no_grad, and what is made there are inference tensors; the mode is each thread's own."
+    f"{_DOCS}/generated/torch.autograd.grad_mode.inference_mode.html",
+    "As no_grad, and what is made there autograd cannot record later; the mode is each thread's own.",
 )
 AMP = Promise(
     f"{_DOCS}/amp.html",
-    "Under autocast operators compute in the lower dtype that is laid down for each; elsewhere not.",
+    "Under autocast each operator computes in the dtype that is laid down for it; elsewhere not.",
 )
 SEEDS = Promise(
-    f"{_DOCS}/notes/randomness.html", "torch.manual_seed decides which random numbers are drawn, on all devices."
+    f"{_DOCS}/generated/torch.manual_seed.html", "torch.manual_seed seeds what draws random numbers, on all devices."
+)
+DROPOUT = Promise(
+    f"{_DOCS}/generated/torch.nn.Dropout.html",
+    "Elements are zeroed with the probability that is given, and are chosen anew for each call.",
 )
 
 # What is saved.
 EXPORTED = Promise(
-    f"{_DOCS}/export.html",
-    "torch.export makes a program of a model, with its weights, for the sizes that are said; saved and loaded it is a "
-    "module again.",
+    f"{_GUIDE}/export.html",
+    "torch.export makes a sound program of a model, for the sizes that are said; it is saved, loaded, and run "
+    "elsewhere.",
 )
 PACKAGED = Promise(
-    f"{_DOCS}/generated/torch.compiler.load_compiled_function.html",
-    "What was compiled ahead of time and saved is loaded as a function, which is called without being compiled again.",
+    _AOT_COMPILE,
+    "What was compiled ahead of time is saved, and loaded by another process as a function that behaves like the "
+    "original and compiles nothing; that of a module takes the module as its first argument.",
+)
+PACKAGE_GUARDS = Promise(
+    _AOT_COMPILE, "A package is good for the sizes, dtypes and devices of its examples; others fail its guards."
+)
+PACKAGE_INTERFACE = Promise(
+    _AOT_COMPILE, "Only backends with the interface SerializableCallable are saved in packages."
 )
 CACHE_ARTIFACTS = Promise(
     f"{_DOCS}/generated/torch.compiler.save_cache_artifacts.html",
-    "What compilers have cached is given to another process, where it saves time.",
+    "What compilers have cached is given away as bytes, and loaded by another process.",
 )
