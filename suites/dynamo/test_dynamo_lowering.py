@@ -261,7 +261,8 @@ def test_refusal(
 ) -> None:
     """A model outside the declared features is refused by BackendCompilerFailed with the backend's name, or where only
     the data shows it by an error of the code that runs; it is never miscomputed and never crashes; and what the backend
-    takes is lowered afterwards. What no user comes to without a flag of Dynamo's (unbacked sizes) is reported."""
+    takes is lowered afterwards. What comes only with a flag of Dynamo's or fullgraph=True (unbacked sizes) is
+    reported."""
     with record.reporting() if needs_a_flag(case, backend) else contextlib.nullcontext():
         assert_clean_refusal(host, case, backend)
     chain = other_case("chain")

@@ -167,16 +167,20 @@ def test_spec_is_intact(host: TorchScriptDevice, case: PreparedCase, backend: De
 
 
 @clause("lowering.bad-spec", source=INTERFACE, control=Control.NONE)
-def test_bad_spec(host: TorchScriptDevice, case: PreparedCase) -> None:
-    """A key that is no method, an empty spec, a non-string key, a module that is not scripted: a clear error, which
-    names the key that is no method, no crash, and lowering works afterwards."""
+def test_bad_spec(host: TorchScriptDevice, case: PreparedCase, record: Record) -> None:
+    """A key that is no method, and one that is no string, are errors with a text, and lowering works afterwards.
+    Whether the error names the key, and whether an empty spec and a module that is not scripted are refused, is
+    reported."""
     original = host.script(case)
-    faults = ("unknown method", "empty spec", "key that is no string", "module that is not scripted")
-    for fault in faults:
-        with refused(f"lowering with {fault}") as error:
+    with refused("lowering with a key that is no string"):
+        host.lower_badly(original, "key that is no string")
+    with refused("lowering with a key that is no method") as error:
+        host.lower_badly(original, "unknown method")
+    with record.reporting():
+        assert_names(error, "no_such_method")
+    for fault in ("empty spec", "module that is not scripted"):
+        with record.reporting(), refused(f"lowering with {fault}"):
             host.lower_badly(original, fault)
-        if fault == "unknown method":
-            assert_names(error, "no_such_method")
     lowered = host.lower(original)
     assert_close(host.run_call(lowered, case.call)[0], case.call.expected, "a lowering after the refused ones")
 

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch.jit._recursive import wrap_cpp_module
 
+from conformance.api.saboteur import REPORTED
 from torch_conformance_saboteurs import bridge, sabotage_artifacts
 from torch_conformance_saboteurs.archive import module_from_bytes, module_to_bytes
 from torch_conformance_saboteurs.backends import PythonControl
@@ -185,7 +186,7 @@ class AcceptsUnknownMethod(PythonControl):
         return super().lower(module, known)
 
 
-@saboteur("lowering.bad-spec", phases=("lower",))
+@saboteur("lowering.bad-spec", verdicts=(REPORTED,))
 class AcceptsEmptySpec(PythonControl):
     name = "accepts_empty_spec"
 
@@ -208,7 +209,7 @@ class AcceptsAnyKey(PythonControl):
         return super().lower(module, keys)
 
 
-@saboteur("lowering.bad-spec", phases=("lower",))
+@saboteur("lowering.bad-spec", verdicts=(REPORTED,))
 class ScriptsByItself(PythonControl):
     """A module that is not scripted is scripted on the way."""
 
@@ -232,7 +233,7 @@ class RefusesWithoutWords(PythonControl):
                 raise RuntimeError(" ") from None
 
 
-@saboteur("lowering.bad-spec", phases=("lower",))
+@saboteur("lowering.bad-spec", verdicts=(REPORTED,))
 class NamesNoUnknownMethod(PythonControl):
     name = "names_no_unknown_method"
 

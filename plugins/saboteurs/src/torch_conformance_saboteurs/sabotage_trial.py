@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from conformance.api.saboteur import REPORTED
 from torch_conformance_saboteurs.archive import module_from_bytes, module_to_bytes
 from torch_conformance_saboteurs.backends import PythonControl
 from torch_conformance_saboteurs.bridge import DebugHandles
@@ -209,7 +210,7 @@ class _LeavesFilesOpen(PythonBackend):
             return module_from_bytes(file.read())
 
 
-@saboteur("lite.again", verdicts=("FAIL", "CRASH"), phases=("load", "run", "probe", "inspect", "release"))
+@saboteur("lite.again", verdicts=(REPORTED,))
 class LeavesFilesOpen(PythonControl):
     name = "trial_leaves_files_open"
     implementation = _LeavesFilesOpen
