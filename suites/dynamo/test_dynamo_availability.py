@@ -3,6 +3,8 @@ what it needs to compute by itself, is not there."""
 
 from __future__ import annotations
 
+import contextlib
+
 from conformance import features
 from conformance.api.assertions import assert_as_expected, check
 from conformance.api.availability import Availability
@@ -13,10 +15,9 @@ from conformance.discovery.describing import Description
 from conformance.run.cell_context import CellContext
 from conformance.run.result import Record
 from conformance.toolchains.dynamo.client import DynamoDevice, PreparedCase
-from conformance.toolchains.dynamo.promises import DECLARED, ERRORS, REGISTERED
+from conformance.toolchains.dynamo.promises import COMPILED, DECLARED, ERRORS, REGISTERED
 from conformance.toolchains.dynamo.vendor_runtime import (
     OK,
-    REFUSED,
     Shipment,
     is_clear,
     modules_if_any,
@@ -24,6 +25,7 @@ from conformance.toolchains.dynamo.vendor_runtime import (
     observe_target,
     observed_steps,
     told,
+    without_runtime,
 )
 
 clause = clauses(source=(ERRORS, DECLARED), level=Level.CORE, cases=("chain",), control=Control.NONE)
@@ -38,12 +40,13 @@ def test_entry_point(host: DynamoDevice, case: PreparedCase) -> None:
     check(not problems, "; ".join(problems))
 
 
-@clause("runtime.absent")
+@clause("runtime.absent", source=(COMPILED, ERRORS, DECLARED))
 def test_absent(
     host: DynamoDevice, case: PreparedCase, backend: Description, context: CellContext, record: Record
 ) -> None:
     """Where the vendor's runtime cannot be imported, loading or lowering ends with an error that names the backend or
-    what is missing; never does PyTorch compute in its place, unseen, and never does it show only when code runs."""
+    what is missing; never does it show only when code runs. Where the backend says that it computes by itself, PyTorch
+    does not compute in its place, unseen; where it says nothing of the kind, that PyTorch does is reported."""
     missing = modules_of_runtime(host, case, backend)
     absent = context.device("host without the runtime", Availability.FULL, without=missing)
     try:
@@ -57,7 +60,10 @@ def test_absent(
         return
     found = absent.run(lowered, case.call.inputs).result
     assert_close(found, case.call.expected, f"{case.name}, without {missing}")
-    check(False, f"without {missing} the model is lowered and computes all the same: PyTorch did, and nobody is told")
+    with contextlib.nullcontext() if backend.has(features.delegation) else record.reporting():
+        check(
+            False, f"without {missing} the model is lowered and computes all the same: PyTorch did, and nobody is told"
+        )
 
 
 @clause("runtime.host", level=Level.COMPLETE)
@@ -65,11 +71,13 @@ def test_host(
     host: DynamoDevice, case: PreparedCase, backend: Description, context: CellContext, record: Record
 ) -> None:
     """On a host with the vendor's runtime a model is lowered and runs; on one without it lowering and running are
-    refused, and refused again when they are tried again."""
+    refused, and refused again when they are tried again, or, of a backend that does not say that it computes by itself,
+    are right."""
     missing = modules_of_runtime(host, case, backend)
     absent = context.device("host without the runtime", Availability.FULL, without=missing)
     record.expected = dict.fromkeys(("present: load", "present: lower", "present: run"), OK)
-    record.expected |= dict.fromkeys(("absent: lower", "absent: run", "absent, again: lower"), REFUSED)
+    refused = without_runtime(delegates=backend.has(features.delegation))
+    record.expected |= dict.fromkeys(("absent: lower", "absent: run", "absent, again: lower"), refused)
     for state, device in (("present", host), ("absent", absent), ("absent, again", absent)):
         steps = observed_steps(device, case, backend.name, missing)
         record.observed |= {f"{state}: {step}": kind for step, kind in steps.items()}
@@ -89,7 +97,8 @@ def test_target(
 ) -> None:
     """A target with the vendor's runtime lowers and runs an exported program, and runs a package. One without it loads
     the program, refuses to lower it, and can still run it uncompiled; a package it refuses, or the package needs no
-    runtime and is right. Where the backend says that it computes by itself, what is right is not PyTorch's doing."""
+    runtime and is right. Where the backend says that it computes by itself, what is right is not PyTorch's doing; where
+    it does not, a program may be lowered without the runtime, and is right."""
     shipment = Shipment.of(host, bare, case, backend)
     observe_target(record, target, shipment, backend.name)
     assert_as_expected(record.expected, record.observed)

@@ -129,13 +129,23 @@ class Shipment:
         return BY_PYTORCH if self.operators and len(kept) >= len(self.operators) else OK
 
 
+def without_runtime(*, delegates: bool) -> str:
+    """What lowering and running come to where the vendor's runtime is missing.
+
+    One that says that it computes by itself cannot, and refuses. Any other may leave the graph to PyTorch, as the
+    backends that PyTorch's documentation composes of others do; it is right, or it refuses.
+    """
+    return REFUSED if delegates else EITHER.join((OK, REFUSED))
+
+
 def expected_on_target(shipment: Shipment, *, present: bool) -> dict[str, str]:
     """What the steps on a target come to, with the vendor's runtime or without.
 
-    A program is PyTorch's own to read, and to run as it is; only lowering takes the runtime. A package is execution
-    without compilation: #53068 lets it work where all that it needs is in it, and otherwise be refused.
+    A program is PyTorch's own to read, and to run as it is; only lowering takes the runtime. A package may hold all
+    that it needs: then it works, and otherwise it is refused.
     """
-    lowered, packaged = (OK, OK) if present else (REFUSED, EITHER.join((OK, REFUSED)))
+    absent = without_runtime(delegates=bool(shipment.operators)), EITHER.join((OK, REFUSED))
+    lowered, packaged = (OK, OK) if present else absent
     expected = {"program: load": OK, "program: lower": lowered, "program: run": lowered, "program: uncompiled": OK}
     return expected if shipment.package is None else expected | {"package: load": packaged, "package: run": packaged}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from support.project import Project, Run
@@ -13,7 +14,7 @@ from conformance.api.errors import ConformanceFailure, SubjectError
 from conformance.report.formats.html import html
 from conformance.report.formats.markdown import markdown
 from conformance.report.formats.terminal import summary_text
-from conformance.toolchains.dynamo.vendor_runtime import told
+from conformance.toolchains.dynamo.vendor_runtime import Shipment, expected_on_target, told, without_runtime
 
 TARGET = ("-k", "test_dynamo_availability and test_target")
 CELL = "runtime.target[chain-compile-yes/yes-yes/yes]"
@@ -83,6 +84,21 @@ def test_a_backend_of_pytorch_has_no_target_without_it(run: Run) -> None:
     assert run.verdicts("aot_eager") == {CELL: ("PASS", "")}
     assert not any(step.startswith("absent") for step in row_of(run, "aot_eager")["expected"])
     assert "There is no target without the backend's runtime" in run.output
+
+
+@pytest.mark.parametrize(("delegates", "lowered"), [(True, "refused"), (False, "ok or refused")])
+def test_only_who_computes_by_itself_must_refuse_without_its_runtime(delegates: bool, lowered: str) -> None:
+    shipment = Shipment(case=Mock(), program=b"", package=b"", operators=["aten::mul"] if delegates else [])
+    assert without_runtime(delegates=delegates) == lowered
+    assert expected_on_target(shipment, present=False) == {
+        "program: load": "ok",
+        "program: lower": lowered,
+        "program: run": lowered,
+        "program: uncompiled": "ok",
+        "package: load": "ok or refused",
+        "package: run": "ok or refused",
+    }
+    assert set(expected_on_target(shipment, present=True).values()) == {"ok"}
 
 
 def test_what_pytorch_computes_for_a_package_is_told(run: Run) -> None:

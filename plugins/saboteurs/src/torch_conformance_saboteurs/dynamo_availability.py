@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from conformance import Features, features
+from conformance.api.saboteur import REPORTED
 from torch_conformance_saboteurs.dynamo_control import Code, DynamoControl, vendor_is_there
 from torch_conformance_saboteurs.dynamo_save_load import exported
 from torch_conformance_saboteurs.sabotage_tools import Listing
@@ -58,9 +59,20 @@ class DynamoCannotBeHashed(DynamoControl):
 
 @saboteur("runtime.absent", "runtime.host", "runtime.target", phases=("run", "lower"))
 class DynamoRunsWithoutRuntime(DynamoControl):
-    """Where its runtime is missing it lets PyTorch compute, and nobody hears of it."""
+    """It says that it computes by itself; where its runtime is missing it lets PyTorch compute, and nobody hears."""
 
     name = "dynamo_runs_without_runtime"
+    features = Features.all()
+
+    def expect_runtime(self) -> None:
+        pass
+
+
+@saboteur("runtime.absent", verdicts=(REPORTED,))
+class DynamoFallsBackToPyTorch(DynamoControl):
+    """It says that PyTorch computes; where its runtime is missing PyTorch does all of it, and nobody hears of it."""
+
+    name = "dynamo_falls_back_to_pytorch"
 
     def expect_runtime(self) -> None:
         pass
@@ -90,9 +102,10 @@ class DynamoHidesWhatIsMissing(DynamoControl):
 
 @saboteur("runtime.absent", phases=("run", "lower"))
 class DynamoSkipsWithoutRuntime(DynamoControl):
-    """Where its runtime is missing it has Dynamo skip the frame."""
+    """It says that it computes by itself; where its runtime is missing it has Dynamo skip the frame."""
 
     name = "dynamo_skips_without_runtime"
+    features = Features.all()
 
     def expect_runtime(self) -> None:
         if not vendor_is_there():
@@ -101,9 +114,10 @@ class DynamoSkipsWithoutRuntime(DynamoControl):
 
 @saboteur("runtime.target")
 class DynamoRunsProgramsWithoutRuntime(DynamoControl):
-    """Where its runtime is missing it refuses models, and lets PyTorch compute exported programs."""
+    """It says that it computes by itself; where its runtime is missing it lets PyTorch compute exported programs."""
 
     name = "dynamo_runs_programs_without_runtime"
+    features = Features.all()
 
     def expect_runtime(self) -> None:
         pass
