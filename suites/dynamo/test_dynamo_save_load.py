@@ -14,6 +14,7 @@ from conformance.toolchains.dynamo.assertions import assert_counts, assert_same_
 from conformance.toolchains.dynamo.client import DynamoDevice, PreparedCase
 from conformance.toolchains.dynamo.promises import (
     CACHE_ARTIFACTS,
+    CACHES,
     DECLARED,
     EQUIVALENT,
     EXPORTED,
@@ -146,7 +147,7 @@ def test_packages_are_refused(host: DynamoDevice, case: PreparedCase, backend: D
     check(clean or backend.name in refusal.text, f"the error does not say who cannot be saved: {refusal.text:.300}")
 
 
-@cache_clause("cache.second-process")
+@cache_clause("cache.second-process", source=(CACHES, EQUIVALENT))
 def test_second_process(host: DynamoDevice, target: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
     """A process that compiles what another one has compiled before it gives the same outputs, whatever was cached
     between them; and so does the same model with other weights."""

@@ -17,6 +17,7 @@ from conformance.toolchains.torchscript.promises import (
     THREADS,
     THROWN,
     UNAVAILABLE,
+    WITHOUT_PYTHON,
     WORDS,
 )
 
@@ -88,7 +89,7 @@ def test_lowering(
         assert_close(target.run_call(loaded, call)[0], call.expected, f"{case.name}, lowered without Python")
 
 
-@clause("native.no-python", source=SAVED, runtimes=("full",), control=Control.NONE)
+@clause("native.no-python", source=(WITHOUT_PYTHON, SAVED), runtimes=("full",), control=Control.NONE)
 def test_no_python(
     host: TorchScriptDevice, native: TorchScriptDevice, case: PreparedCase, backend: Description
 ) -> None:

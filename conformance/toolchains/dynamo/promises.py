@@ -140,6 +140,10 @@ PACKAGE_GUARDS = Promise(
 PACKAGE_INTERFACE = Promise(
     _AOT_COMPILE, "Only backends with the interface SerializableCallable are saved in packages."
 )
+CACHES = Promise(
+    f"{_GUIDE}/torch.compiler_troubleshooting.html",
+    "What is compiled may be cached, to save the time of later runs, in other processes too.",
+)
 CACHE_ARTIFACTS = Promise(
     f"{_DOCS}/generated/torch.compiler.save_cache_artifacts.html",
     "What compilers have cached is given away as bytes, and loaded by another process.",

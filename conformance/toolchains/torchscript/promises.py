@@ -52,8 +52,8 @@ LOADED_AGAIN = Promise(
 FROM_CPP = Promise("pytorch/pytorch#51797", "Modules are lowered by a function of C++, which Python's calls as well.")
 REFUSED = Promise(
     "pytorch/pytorch#52603",
-    "A backend that compiles surfaces its errors with the source of the original model: that of an operator which it "
-    "does not take names the operator, and shows the line.",
+    "How errors of compiling are surfaced is demonstrated: with the name of the operator that the backend does not "
+    "take, and its line in the source of the original model.",
 )
 DECLARED = Promise(
     "the features that the backend's author declares",
@@ -71,6 +71,11 @@ ENDS_WELL = Promise(
 # Saving and loading.
 SAVED = Promise(
     "pytorch/pytorch#41145", "A lowered module is exported, loaded in Python and in C++, and executed there."
+)
+WITHOUT_PYTHON = Promise(
+    "pytorch/pytorch#40839",
+    "The backend interface, and all that it takes to run a graph on a backend, is in libtorch; bindings for Python "
+    "alone are in libtorch_python.",
 )
 OFFLINE = Promise(
     f"{_DOCS}/generated/torch.jit.save.html",
