@@ -198,7 +198,7 @@ def test_kinds(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase, backe
 
 @clause(
     "guards.unbacked-sizes",
-    source="capture_dynamic_output_shape_ops of torch._dynamo.config, off where fullgraph=True does not set it",
+    source="capture_dynamic_output_shape_ops of torch._dynamo.config, a flag that fullgraph=True alone sets",
     level=Level.REPORTED,
     cases=("nonzero",),
     needs=(features.dynamic_shapes, features.unbacked_sizes),
