@@ -55,8 +55,9 @@ class _Maker:
     def save_and_load(self, lowered: Callable[..., Any]) -> Callable[..., Any]:
         return self.load(self.save(lowered))
 
-    def copy(self, lowered: Callable[..., Any]) -> Callable[..., Any]:
-        copied: Callable[..., Any] = copy.deepcopy(lowered)
+    def copy(self, lowered: Any) -> Callable[..., Any]:
+        # a copy of a lowered module is compiled anew; without a backend it would have what was compiled for the other
+        copied: Callable[..., Any] = clone_with_own_type(lowered) if self._backend is None else copy.deepcopy(lowered)
         return copied
 
     def load_damaged(self, lowered: Callable[..., Any]) -> None:

@@ -1,0 +1,32 @@
+"""What plain TorchScript makes of a trial, by which a delegate is excused."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+from conformance.toolchains.torchscript.verbs.generated import _Maker
+
+
+class Constant(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.arange(0.5, 3.0, 0.5) * 3
+
+
+def test_a_copy_is_compiled_anew_as_a_lowered_modules_is() -> None:
+    """TorchScript computes constants when it compiles, in the mode of that call; a copy that had what was compiled for
+    the original would excuse no delegate, whose copies have not."""
+    session: Any = SimpleNamespace(backend=None)
+    maker = _Maker(session)
+    x = torch.zeros(2)
+    original = maker.lower(Constant(), dynamic=False)
+    with torch.no_grad():
+        original(x)
+    for made in (maker.copy(original), maker.save_and_load(original)):
+        for _ in range(3):
+            with torch.inference_mode():
+                made(x)
+        with torch.no_grad():
+            assert made(x).is_inference()
