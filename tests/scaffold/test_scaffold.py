@@ -14,7 +14,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 from support.places import REPOSITORY
 from support.project import Project
-from support.reader import Reader
+from support.reader import Reader, is_said
 
 import conformance
 from conformance.cli import main
@@ -40,6 +40,20 @@ def beginner(tmp_path_factory: pytest.TempPathFactory) -> Reader:
         done = beginner.execute(command)
         assert done.exit_code == 0, done.output
     return beginner
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("1 failed", True),
+        ("Level complete: reached (... of ... shown by PASS).", True),
+        ("Level complete: reached (... of ... shown by FAIL).", False),
+        ("reached (...2 failed", False),  # on two lines of the output
+        ("Level mobile: reached", False),
+    ],
+)
+def test_three_dots_in_a_tutorial_stand_for_any_text_of_a_line(line: str, said: bool) -> None:
+    assert is_said(line, "Level complete: reached (48% of 700 cells shown by PASS).\n2 failed, 1 failed") is said
 
 
 @pytest.mark.slow
