@@ -171,10 +171,11 @@ class Child:
         )
 
     def leave(self, phase: str) -> bool:
-        """Let the process end as a script does. DeviceDied where it ends with an exit code of its own or by a signal,
-        DeviceCutShort where it says that all is well before everything has run that is registered for its end.
+        """Ask the process to end as a script does, with an exit code that is drawn.
 
-        Returns whether it left processes of its group behind.
+        Returns whether it left processes of its group behind. Raises DeviceCutShort if it ends with exit code 0: then
+        something ended it before everything that is registered for its end had run. Raises DeviceDied if it ends with
+        any other exit code than the one that was asked for, or by a signal.
         """
         asked = secrets.choice(_EXIT_CODES)
         try:

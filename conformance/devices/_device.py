@@ -128,8 +128,11 @@ class Device:
             self.end()
 
     def leave(self) -> None:
-        """Let the process end as a script does, as the phase "exit". DeviceDied unless it does so with exit code 0,
-        LeftBehind if it leaves a process behind."""
+        """Let the process end as a script does, as the phase "exit".
+
+        Raises DeviceDied or DeviceCutShort if it does not end as it was asked to, LeftBehind if it leaves a process
+        behind.
+        """
         assert self._transport is not None
         self._ledger.phase = "exit"
         self._note("leave", "exit", {})
