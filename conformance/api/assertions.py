@@ -1,4 +1,4 @@
-"""What clauses of every toolchain assert with: each builds the text of its failure from what was expected and found."""
+"""Assertions for clauses of every toolchain, whose failures say what was expected and what was found."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Refusal:
 
 @contextlib.contextmanager
 def refused(what: str, *, even_by_ending: bool = False) -> Iterator[Refusal]:
-    """Within the block something must be refused with an exception.
+    """A block in which the subject must refuse ``what`` with an exception.
 
-    With ``even_by_ending`` the process may also end with a message, as PyTorch does for a second registration.
-    Raises ConformanceFailure when nothing is refused, or the exception has no text.
+    With ``even_by_ending`` its process may also end with a message, as PyTorch's does at a second registration.
+    Raises ConformanceFailure when nothing is refused, or when the exception has no text.
     """
     refusal = Refusal(what)
     try:
@@ -60,8 +60,8 @@ def assert_names(refusal: Refusal, name: str) -> None:
 
 
 def assert_as_expected(expected: Mapping[str, str], observed: Mapping[str, str]) -> None:
-    """Every step of a row of a behaviour table came to what it should. Raises ConformanceFailure naming those that did
-    not."""
+    """Every step of a behaviour table's row had its expected outcome. Raises ConformanceFailure, which names the steps
+    that had another one."""
     differences = [
         f"{step}: expected {expected.get(step, 'nothing')}, observed {observed.get(step, 'nothing')}"
         for step in {**expected, **observed}

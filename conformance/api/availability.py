@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import enum
 
-#: Stands between the things that a step of a behaviour table may come to, where it may come to several.
+#: Separates the outcomes that are allowed for one step of a behaviour table, as in "ok or nothing".
 EITHER = " or "
-#: Among these things: that it is not come to, since a step before it may fail.
+#: The outcome of a step that is not reached, because a step before it failed.
 NOTHING = "nothing"
 
 
 class Availability(enum.Enum):
     """Whether the backend can compile and whether it can execute, in that order.
 
-    The value is how reports write it. ``attribute`` names the attribute of the author's class that says how to
-    reach the state.
+    The value is how reports write it.
     """
 
     NONE = "no/no"
@@ -24,10 +23,12 @@ class Availability(enum.Enum):
 
     @property
     def attribute(self) -> str:
+        """The attribute of :class:`conformance.Backend` that says how a process gets into this state."""
         return _ATTRIBUTES[self]
 
     @property
     def prose(self) -> str:
+        """The state in words: "compile yes, execute no"."""
         compile_word, execute_word = self.value.split("/")
         return f"compile {compile_word}, execute {execute_word}"
 
@@ -41,7 +42,10 @@ _ATTRIBUTES = {
 
 
 def is_as_expected(expected: str | None, observed: str | None) -> bool:
-    """Whether a step of a behaviour table came to what it should, or to one of several that it may come to."""
+    """Whether a step of a behaviour table had the expected outcome, or one of those that :data:`EITHER` separates.
+
+    None stands for a step that the row does not have.
+    """
     if expected is None:
         return observed is None
     return (NOTHING if observed is None else observed) in expected.split(EITHER)

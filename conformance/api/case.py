@@ -41,24 +41,24 @@ class Case:
     toolchain: str
     name: str
     features: frozenset[Feature]
-    #: Called without arguments it gives the model: a module, or what else the toolchain takes for one.
+    #: Called without arguments it returns the model: a module, or whatever else the toolchain accepts as one.
     module_class: type[Any]
     samples: Callable[[Maker], Samples]
     methods: tuple[str, ...]
     #: Whether clauses about every case try it; one that is large is tried only by the clauses that name it.
     everywhere: bool = True
-    #: Those of the features of which the model has so little that a backend may take it without them: it may be refused
-    #: for their sake, and need not be.
+    #: Those of the features without which a backend may still compute the model: one that lacks them may refuse the
+    #: case, and need not.
     touches: frozenset[Feature] = frozenset()
 
     def own_seed(self, seed: int) -> int:
-        """What PyTorch's generator starts from when the case is built with ``seed``."""
+        """The seed of PyTorch's generator when the case is built in a run with ``seed``: each case has its own."""
         return (seed * 1_000_003 + zlib.crc32(self.name.encode())) % 2**31
 
     def build(self, seed: int) -> tuple[Any, Samples]:
-        """A fresh model, a module in evaluation mode, and its inputs. The same seed gives the same.
+        """A fresh model (a module is in evaluation mode) and its sample inputs, which depend on the seed alone.
 
-        Global state is kept.
+        PyTorch's random state is afterwards what it was before.
         """
         own_seed = self.own_seed(seed)
         # Not fork_rng and manual_seed: they format a stack for each kind of device, 3 ms in all.
@@ -91,7 +91,7 @@ def register_case(
 ) -> Callable[[ModelClass], ModelClass]:
     """Register the decorated module class as a toolchain's case ``name``. Raises ValueError when the name is taken.
 
-    ``touches`` are features that it needs as well, as far as a backend that lacks them refuses it.
+    A backend that lacks one of the ``features`` must refuse the case; one that lacks a feature in ``touches`` may.
     """
 
     def register(module_class: ModelClass) -> ModelClass:

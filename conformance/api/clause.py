@@ -63,10 +63,10 @@ class SpeaksOf(enum.Enum):
 class Clause:
     """A statement of the contract.
 
-    ``cases`` are the names of the cases that the clause is tried on (empty: every case of the corpus), or of themes
-    where it speaks of generated ones; ``hosts`` and
-    ``targets`` the states of availability that it speaks of (no targets: only the host takes part). ``toolchain`` is
-    empty, and ``runtimes`` too, where its function does not say: :func:`conformance.contract.clause_of` knows.
+    ``cases`` are the names of the cases that the clause is tried on (empty: every case of the corpus), or the themes of
+    its generated cells. ``hosts`` and ``targets`` are the states of availability in which it is tried (no targets: only
+    the host takes part). ``toolchain`` and ``runtimes`` are empty where the decorator leaves them open:
+    :func:`conformance.contract.clause_of` fills them in.
     """
 
     id: str
@@ -84,12 +84,12 @@ class Clause:
     speaks_of: SpeaksOf
     #: What the backend must be able to do for the clause to say anything, beside what each case needs.
     needs: frozenset[Feature] = frozenset()
-    #: What it rests on, where its author said more than where that stands. Every graded clause of the contract does.
+    #: The documented promises that it rests on. Every graded clause of TorchScript and torch.compile has some.
     promises: tuple[Promise, ...] = ()
 
 
 class Particulars(TypedDict, total=False):
-    """What :func:`clause` takes beside an id, each as there."""
+    """The keyword arguments of :func:`clause`."""
 
     source: str | Promise | tuple[Promise, ...]
     level: Level
@@ -104,7 +104,7 @@ class Particulars(TypedDict, total=False):
 
 
 class ClauseDecorator(Protocol):
-    """:func:`clause`, some particulars of which are given already."""
+    """What :func:`clauses` returns: :func:`clause`, with some of its keyword arguments given already."""
 
     def __call__(self, id: str, **particulars: Unpack[Particulars]) -> Callable[[Function], Function]: ...
 
@@ -125,7 +125,7 @@ def clause(
 ) -> Callable[[Function], Function]:
     """Declare the decorated function to be the clause ``id``; its docstring is the statement.
 
-    ``source`` is what it rests on: promises, or the place of one.
+    ``source`` is what the clause rests on: promises, or the place where one is documented, as a text.
     A function that takes ``target`` or ``native`` and names no ``targets`` is tried with an available one; one that
     names no ``runtimes`` by the toolchain's ordinary one; one that names no ``toolchain`` belongs to that of its
     folder.
@@ -176,7 +176,7 @@ def _expect_generated(stated: Clause) -> None:
 
 
 def clauses(**shared: Unpack[Particulars]) -> ClauseDecorator:
-    """:func:`clause` for the clauses of a module, which share these particulars but for those that one states itself.
+    """:func:`clause` for the clauses of a module, which share these keyword arguments unless one states its own.
 
     ::
 
@@ -186,7 +186,7 @@ def clauses(**shared: Unpack[Particulars]) -> ClauseDecorator:
         @clause("inference.lowering", cases=("add", "linear"))
         def test_lowered(host: TorchScriptDevice, case: PreparedCase) -> None: ...
 
-    What it returns raises as :func:`clause` does, TypeError where a clause has no source or no level from either.
+    The decorator raises what :func:`clause` raises, and TypeError for a clause that gets no source or no level.
     """
 
     def clause_sharing(id: str, **particulars: Unpack[Particulars]) -> Callable[[Function], Function]:

@@ -30,7 +30,7 @@ class DeviceBroken(HarnessError):
 
 
 class MachineTooSlow(HarnessError):
-    """What takes seconds elsewhere did not come back in minutes: nothing is said about anything but the machine."""
+    """Work of seconds did not come back in minutes: the machine is too slow, and nothing is said about the backend."""
 
 
 class ZygoteLost(HarnessError):
@@ -38,7 +38,7 @@ class ZygoteLost(HarnessError):
 
 
 class GarbledValue(ConformanceFailure, ValueError):
-    """What a device gave for a value cannot be read, though it came as an answer."""
+    """A device answered with something that cannot be read as the value that was asked for."""
 
 
 class TargetUnable(Exception):
@@ -69,13 +69,13 @@ class SubjectError(Exception):
 
 @dataclasses.dataclass
 class DeviceEnded(Exception):
-    """A device came to something instead of an answer; its process and the whole group are gone."""
+    """A device did not answer a verb; its process and the whole process group are gone."""
 
     phase: str
     stack: str = dataclasses.field(default="", kw_only=True)
     stdout: str = dataclasses.field(default="", kw_only=True)
     stderr: str = dataclasses.field(default="", kw_only=True)
-    #: What was special about the call, where the phase does not tell.
+    #: What was special about the call, which the phase does not tell.
     context: str = dataclasses.field(default="", kw_only=True)
 
     def __str__(self) -> str:

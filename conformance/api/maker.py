@@ -1,4 +1,4 @@
-"""Inputs from a seed."""
+"""Sample inputs of cases, made from a seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The outcomes of a cell, and how what happened in it becomes one."""
+"""The verdicts of cells, and how an exception, or none, becomes the outcome of a cell."""
 
 from __future__ import annotations
 
@@ -19,9 +19,12 @@ from conformance.api.errors import (
 )
 from conformance.api.fingerprint import fingerprint
 
+#: Characters of a message in a report's tables.
+_LONGEST_LINE = 500
+
 
 class Verdict(enum.Enum):
-    """What a cell came to. The value is how reports write it."""
+    """The result of a cell. The value is how reports write it."""
 
     PASS = "PASS"
     FAIL = "FAIL"
@@ -96,7 +99,7 @@ def row_fails(row: Mapping[str, Any]) -> bool:
 def outcome_of(error: BaseException | None, phase: str, gist: Callable[[str], str] = str) -> Outcome:
     """The outcome of a clause that ended with ``error`` (None: it returned) while ``phase`` was the last verb.
 
-    ``gist`` takes away what a toolchain puts around what an exception says.
+    ``gist`` strips from the text of an exception what the toolchain's part of PyTorch adds around it.
     """
     match error:
         case None:
@@ -131,16 +134,15 @@ def _left_behind(error: DeviceEnded) -> dict[str, Any]:
 
 
 def _without_end(stack: str, text: str) -> str:
-    """A stack without what the exception says, with which it ends: that stands beside it already."""
+    """A stack trace without the text of the exception at its end, which a row has in a field of its own."""
     return stack.rstrip().removesuffix(text.rstrip()).rstrip(": ")
 
 
 def gist_of(text: str, without: Callable[[str], str]) -> str:
-    """What an exception says in one line, ``without`` what its toolchain puts around it."""
-    return one_line(without(text.partition("\nException raised from ")[0]))  # and without the frames of C++
+    """What an exception says in one line, after ``without`` has stripped what its toolchain adds around it."""
+    return one_line(without(text.partition("\nException raised from ")[0]))  # the rest are frames of C++
 
 
 def one_line(text: str) -> str:
     """A text as one line of 500 characters at most."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return " ".join(lines)[:500] if lines else ""
+    return " ".join(line.strip() for line in text.splitlines() if line.strip())[:_LONGEST_LINE]
