@@ -1,1 +1,1 @@
-"""The cells of a run: which there are, what they share, and how one comes to its verdict."""
+"""The cells of a run: which cells there are, what they share, and how each comes to its verdict."""

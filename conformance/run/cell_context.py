@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from conformance.toolchains.client import CellDevice, PreparedCase
 
 if TYPE_CHECKING:
     from conformance.generate.budget import Budget
-from conformance.generate.laboratory import Laboratory
+    from conformance.generate.laboratory import Laboratory
 
 #: What a clause can ask for by the name of a parameter; "bench" is what former releases called "context".
 PARTS = frozenset(
@@ -45,9 +45,10 @@ PARTS = frozenset(
 
 
 class CellContext:
-    """The devices of one cell, with a backend or (``description`` None) without one.
+    """One attempt at a cell: its devices, and what they were asked.
 
-    ``stand_in`` is what a control has in place of the backend; plain PyTorch when None.
+    The devices have the backend of ``description``. In a control that is None: they have the ``stand_in`` then, or,
+    without one, plain PyTorch.
     """
 
     def __init__(
@@ -66,12 +67,12 @@ class CellContext:
         self.ledger = Ledger()
         self.record = Record()
         self.trace = Trace()
-        #: Whether somebody interrupted the clause, which came to an end all the same.
+        #: Whether the user interrupted (Ctrl-C) a generated cell, which ended with what it had tried so far.
         self.interrupted = False
-        #: What the clause raised.
+        #: The exception that the clause raised; None before it ended, and where it passed.
         self.failure: BaseException | None = None
         self.case = self.other_case(cell.case) if cell.case else None
-        #: The backend's description; that of the backend under test in a control too.
+        #: The description of the backend under test, in a control too.
         self.backend = run.descriptions[cell.backend]
         self.host: CellDevice = self.device("host", cell.host)
         self.target: CellDevice = self.device("target", cell.target or Availability.FULL)
@@ -103,7 +104,7 @@ class CellContext:
 
     @property
     def goldens(self) -> tuple[Any, ...]:
-        """Artifacts that the backend wrote in former times."""
+        """Golden sets: artifacts that former releases of the backend wrote."""
         return self._run.goldens(self.backend)
 
     @property
@@ -130,18 +131,18 @@ class CellContext:
 
     @property
     def kept(self) -> Path | None:
-        """The file of what the cell found before; None where nothing is kept."""
+        """The file with the findings of earlier runs of a generated cell; None where nothing is kept."""
         if self._run.kept is None:
             return None
         return self._run.kept / file_name(self.cell.backend) / f"{self.cell.clause.id}-{self.cell.theme}.json"
 
     def tell(self, text: str) -> None:
-        """Show something while the cell runs, where anybody looks."""
+        """Show a text to the user while the cell runs, if the run shows such."""
         self._run.tell(text)
 
     @property
     def first_finding_only(self) -> bool:
-        """Whether a generated cell ends at its first finding, as it is."""
+        """Whether a generated cell ends at its first finding, which is not made smaller."""
         return self._run.first_finding_only
 
     @property
@@ -150,11 +151,15 @@ class CellContext:
         return self._run.cells_that_share(self.cell.backend)
 
     def part(self, name: str) -> Any:
-        """What a clause's parameter of that name is; one of PARTS."""
+        """The value of a clause's parameter; ``name`` is one of PARTS."""
         return self if name in ("context", "bench") else getattr(self, name)
 
+    def parts(self, names: Iterable[str]) -> dict[str, Any]:
+        """The arguments of a clause's function whose parameters have these names."""
+        return {name: self.part(name) for name in names}
+
     def attempt(self, function: Callable[..., None], arguments: dict[str, Any]) -> Outcome:
-        """Call a clause's function, release the devices, and say what it came to."""
+        """Call a clause's function, release the devices, and give the outcome."""
         failure: BaseException | None = None
         phase = ""
         try:

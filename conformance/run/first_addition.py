@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from conformance.api.clause import SpeaksOf
 from conformance.contract import Clause, Level, shipped_clauses, suite_function
@@ -18,8 +17,11 @@ from conformance.run.running import run_cell
 
 
 def first_addition(description: Description) -> Cell | None:
-    """The first case of the corpus, one addition, in the clause about every case that sees most: the one that the
-    self-test has proven most often. None for a toolchain without one, or where that cell is decided."""
+    """The cell of the corpus's first case, one addition, in the clause that catches most: of the clauses about every
+    case on the host alone, the one that caught most saboteurs of the self-test.
+
+    None for a toolchain without such a clause, and where the cell is decided without a run.
+    """
     evidence = shipped_evidence()
     plain = [each for each in shipped_clauses() if each.toolchain == description.toolchain and _is_plain(each)]
     if not plain:
@@ -29,7 +31,7 @@ def first_addition(description: Description) -> Cell | None:
 
 
 def tried(candidates: Iterable[Candidate], pool: ZygotePool) -> Iterator[Candidate]:
-    """The candidates, with what went wrong when each that can be loaded was to add two tensors."""
+    """The candidates, each of which was made to add two tensors if it can be loaded, with the problem if it failed."""
     for each in candidates:
         yield dataclasses.replace(each, problem=each.problem or _problem(each, pool))
 
@@ -40,12 +42,9 @@ def _problem(candidate: Candidate, pool: ZygotePool) -> str:
     if description is None or cell is None:
         return ""
     function, names = suite_function(cell.clause)
-
-    def arguments(context: CellContext) -> dict[str, Any]:
-        return {name: context.part(name) for name in names}
-
     run = RunContext(pool, 0, {cell.backend: description})
-    outcome = run_cell(run, CellContext(run, cell, description), function, arguments).outcome
+    context = CellContext(run, cell, description)
+    outcome = run_cell(run, context, function, lambda each: each.parts(names)).outcome
     return f"one addition: {outcome}: {outcome.message}" if outcome.verdict.fails else ""
 
 

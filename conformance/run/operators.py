@@ -20,7 +20,7 @@ from conformance.operators.trial import DECLARED_MISSING, UNSTABLE
 from conformance.run.cell_context import CellContext
 from conformance.toolchains import toolchain_named
 
-#: So many samples are tried of an operator before another is drawn: the first is PyTorch's own, the others are varied.
+#: How many samples of an operator are tried before another is drawn: the first is PyTorch's own, the others are varied.
 SAMPLES_OF_A_DRAW = 3
 _VERDICTS = {
     Outcome.CRASHED: Verdict.CRASH,
@@ -35,8 +35,8 @@ _DISCARDED = {"not valid": "invalid", UNSTABLE: "unstable", DECLARED_MISSING: "d
 def try_operators(context: CellContext) -> None:
     """Try operators of the cell's theme until its share of the budget is used up.
 
-    Raises what the gravest finding comes to: ConformanceFailure, DeviceDied or DeviceTimeout. Raises NotExercised where
-    PyTorch's samples cannot be made here, and where none could be tried.
+    Raises ConformanceFailure, DeviceDied or DeviceTimeout for the gravest finding; NotExercised where PyTorch's samples
+    cannot be made here, and where none could be tried.
     """
     cell = context.cell
     try:
@@ -68,7 +68,7 @@ def try_operators(context: CellContext) -> None:
 
 
 def _drawn(operators: Mapping[str, list[str]], seed: int) -> Iterator[tuple[str, str, int]]:
-    """Operators, each with a dtype and a seed for its samples, without an end: all of them, then all of them again."""
+    """Operators, each with a dtype and a seed for its samples, for ever: each operator once, then each once again."""
     draw = random.Random(seed)
     names = sorted(operators)
     while names:
@@ -77,7 +77,7 @@ def _drawn(operators: Mapping[str, list[str]], seed: int) -> Iterator[tuple[str,
 
 
 class _Found:
-    """What was tried in a cell, counted, and what was not right."""
+    """The counts of a cell's samples, and its findings."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -92,7 +92,7 @@ class _Found:
         self._gravest: tuple[Tried, Verdict] | None = None
 
     def add(self, operator: str, dtype: str, sample: Mapping[str, Any], tried: Tried) -> None:
-        """A sample of an operator, and what it came to."""
+        """Count a sample of an operator, by its outcome."""
         if tried.outcome is Outcome.NOT_APPLICABLE:
             names = (name for beginning, name in _DISCARDED.items() if tried.message.startswith(beginning))
             self._discarded[next(names, "PyTorch's")] += 1
@@ -135,7 +135,7 @@ class _Found:
         }
 
     def is_in_vain(self, operators: int) -> bool:
-        """Whether so many samples were tried without one that judges the backend that no more are worth it."""
+        """Whether the cell should give up: no sample of a whole round of operators has judged the backend."""
         fruitless = self._discarded.total() + self._refused.total()
         return not self.tried and fruitless >= SAMPLES_OF_A_DRAW * operators
 

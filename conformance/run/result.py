@@ -1,4 +1,4 @@
-"""What a cell comes to: its outcome, what its clause noted, and its row in the report."""
+"""The result of a cell: its outcome, what its clause noted, and its row in the report."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from conformance.run.plan import Cell
 
 @dataclasses.dataclass
 class Record:
-    """What a clause notes beside its verdict: remarks for the report, and rows of its tables."""
+    """What a clause puts into the report beside its verdict: remarks, and rows of tables."""
 
     notes: list[str] = dataclasses.field(default_factory=list)
-    #: What the clause saw and does not grade, since nobody has promised otherwise; it stands among the notes as well.
+    #: What the clause saw and does not grade, since nothing documented forbids it; each is among the notes as well.
     reported: list[str] = dataclasses.field(default_factory=list)
     expected: dict[str, str] = dataclasses.field(default_factory=dict)
     observed: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -28,8 +28,8 @@ class Record:
     operators: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     #: What a generated cell tried and found: see :class:`conformance.report.row_model.Generated`.
     generated: dict[str, Any] | None = None
-    #: The same findings with their trials (:class:`conformance.generate.tally.Finding`), of which reproducers are
-    #: written; they get into no row. Any: scripts have a copy of this class, and no findings.
+    #: The same findings with their trials (:class:`conformance.generate.tally.Finding`), from which reproducers are
+    #: written; no row has them. Their type is Any because scripts have a copy of this class, and not of that one.
     findings: tuple[Any, ...] = ()
 
     def note(self, text: str) -> None:
@@ -38,9 +38,11 @@ class Record:
 
     @contextlib.contextmanager
     def reporting(self) -> Iterator[None]:
-        """Within the block a failure, or an exception of what is under test, is a remark, and the rest of the block is
-        left out: what is looked at there should be known, and nothing that is documented forbids it. A crash and a
-        timeout are what they are everywhere."""
+        """A block whose failures are reported and not graded, because nothing documented forbids them.
+
+        A failed assertion, or an exception of what is under test, becomes a remark, and ends the block. A crash and a
+        timeout fail the cell as they do everywhere.
+        """
         try:
             yield
         except (ConformanceFailure, SubjectError) as failure:
@@ -50,7 +52,7 @@ class Record:
 
 @dataclasses.dataclass(frozen=True)
 class FailureRecord:
-    """What a failing cell leaves to tell its failure again: what its clause raised, and what its devices did."""
+    """What a reproducer of a failure is made from: the exception of the clause, and what its devices were asked."""
 
     failure: BaseException
     trace: Trace
@@ -58,7 +60,7 @@ class FailureRecord:
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """A cell that came back. ``failure_record`` is there when the backend is in breach."""
+    """The result of a cell that was tried or decided. ``failure_record`` is there when the backend is at fault."""
 
     cell: Cell
     outcome: Outcome

@@ -18,6 +18,8 @@ from conformance.contract import installed_clauses
 from conformance.devices import Device, Ledger, Limits, Pool, Transport, ZygotePool
 from conformance.discovery.describing import Description
 from conformance.extensions import resolve
+from conformance.generate.judge import Rules
+from conformance.generate.laboratory import Laboratory
 from conformance.operators import SAMPLES
 from conformance.operators.trial import OperatorTrial
 from conformance.run.plan import Cell, cells_of
@@ -27,21 +29,20 @@ from conformance.toolchains.client import PreparedCase
 
 if TYPE_CHECKING:
     from conformance.generate.budget import Budget
-from conformance.generate.judge import Rules
-from conformance.generate.laboratory import Laboratory
 
-#: However often a backend has hung, a verb of it gets so many seconds.
-_LEAST_SECONDS = 2.0
-#: After so many timeouts of a backend in a process, each of which repeated itself, its devices get less time.
+#: After this many timeouts of a backend, each confirmed by a rerun, its verbs get a part of their time limit, ...
 _PATIENCE = 3
+_PART_OF_THE_LIMIT = 1 / 10
+#: ... but no fewer seconds than these, or than the limit itself.
+_LEAST_SECONDS = 2.0
 
 
 class RunContext:
-    """What the cells of one pytest process share: the pools, the seed, samples and controls that were computed.
+    """What the cells of one pytest process share: pools of devices, the seed, and what was computed once for all.
 
-    ``hosts`` and ``targets`` are where these come from, the pool when None; ``native`` where those without Python do;
-    ``goldens`` a folder of golden sets, ``samples`` how many samples of an operator are tried;
-    ``generated`` what the generated cells of a backend may try, without which none of them can be.
+    Hosts are forked from the pool ``hosts`` and targets from ``targets``, by default both from ``pool``; targets
+    without Python come from ``native``. ``goldens`` is a folder of golden sets, ``samples`` the number of samples that
+    are tried of each operator, and ``generated`` the budget of a backend's generated cells, which need one.
     """
 
     def __init__(
@@ -67,11 +68,11 @@ class RunContext:
         self.seed = seed
         self.descriptions = descriptions
         self.generated = generated
-        #: The folder of what generated cells found before, which they try first; None: nothing is kept.
+        #: The folder of findings of generated cells, which a later run tries first; None: nothing is kept.
         self.kept = kept
-        #: Whether a generated cell ends at its first finding, as it is.
+        #: Whether a generated cell ends at its first finding, which is not made smaller.
         self.first_finding_only = first_finding_only
-        #: Shows what a cell has to say while it runs.
+        #: Shows a text to the user while a cell runs.
         self.tell = tell
         #: Backend → how many of its cells share the budget.
         self._sharing: collections.Counter[str] = collections.Counter()
@@ -81,7 +82,7 @@ class RunContext:
         self._laboratories: dict[str, Laboratory] = {}
         self._timeouts: collections.Counter[str] = collections.Counter()
         self._samples: dict[tuple[str, str, int], tuple[Call, ...]] = {}
-        #: What plain PyTorch, or what stands in for a backend, came to: toolchain, cell, stand-in, which try.
+        #: The outcomes of controls, by toolchain, id of the cell, name of the stand-in (or ""), number of the attempt.
         self.controls: dict[tuple[str, str, str, int], Outcome] = {}
 
     def case(self, name: str, toolchain: str) -> PreparedCase:
@@ -90,16 +91,19 @@ class RunContext:
         return PreparedCase(name, self.seed, methods, lambda: self.calls(name, toolchain))
 
     def limits(self, backend: str) -> Limits:
-        """What a device with the backend may use. One that has timed out often gets a tenth of the time: a backend that
+        """What a device with the backend may use. A backend that has timed out often gets a tenth of the time: one that
         hangs everywhere must not hold a run up for hours."""
         limits = self.pool.limits
         if self._timeouts[backend] < _PATIENCE:
             return limits
-        return dataclasses.replace(limits, seconds=max(min(limits.seconds, _LEAST_SECONDS), limits.seconds / 10))
+        seconds = max(min(limits.seconds, _LEAST_SECONDS), limits.seconds * _PART_OF_THE_LIMIT)
+        return dataclasses.replace(limits, seconds=seconds)
 
     def goldens(self, description: Description) -> tuple[Any, ...]:
-        """What the backend wrote in former times: the sets that its distribution brings, and those of this run's
-        folder. Raises HarnessError for a set that cannot be read."""
+        """The golden sets of a backend: those that its distribution brings, and those in this run's folder.
+
+        Raises HarnessError for a set that cannot be read.
+        """
         reference = toolchain_named(description.toolchain).goldens
         if not reference:
             return ()
@@ -112,13 +116,13 @@ class RunContext:
         return tuple(each for each in sets if each.backend == description.source.name)
 
     def share_budget(self, cells: Iterable[Cell]) -> None:
-        """Let the budget be shared between those of the cells that are generated and will be tried."""
+        """Share the budget between those of the cells that are generated and will be tried."""
         self._sharing.update(cell.backend for cell in cells if cell.theme and cell.decided is None)
 
     def cells_that_share(self, backend: str) -> int:
-        """How many generated cells of a backend share the budget; at least the one that asks.
+        """How many generated cells of a backend share the budget, at least one.
 
-        Where nobody said so, as :meth:`share_budget` does, all of its contract.
+        Where :meth:`share_budget` was not called for the backend, these are all generated cells of its contract.
         """
         if backend not in self._sharing:
             generated = [each for each in installed_clauses() if each.speaks_of is SpeaksOf.GENERATED]
@@ -126,7 +130,7 @@ class RunContext:
         return max(1, self._sharing[backend])
 
     def timed_out(self, backend: str) -> None:
-        """Something of a backend did not come back."""
+        """Note that a cell of the backend timed out."""
         self._timeouts[backend] += 1
 
     def operators(self, backend: str) -> OperatorTrial:

@@ -1,4 +1,4 @@
-"""How one cell comes to its result: it is tried, tried again where it fails, and held against its control."""
+"""How one cell comes to its result: it is tried, tried again where it fails, and compared with its control."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from conformance.run.result import FailureRecord, Record, Result
 from conformance.run.run_context import RunContext
 from conformance.toolchains import Source, toolchain_named
 
-#: Clauses whose cells mean nothing without a backend: they ask PyTorch by themselves.
+#: Cells of these clauses mean nothing without a backend: they compare it with PyTorch by themselves.
 _WITHOUT_CONTROL = (SpeaksOf.GENERATED, SpeaksOf.OPERATORS)
 #: A clause's arguments for a context, by their names.
 Arguments = Callable[[CellContext], dict[str, Any]]
@@ -31,7 +31,7 @@ def run_cell(
     *,
     reruns: int = 0,
 ) -> Result:
-    """Run a clause's function in a context; where it fails, again, and then in the same cell without a backend.
+    """Run a clause's function in a context; if it fails, run it again, and then in the same cell without a backend.
 
     ``arguments`` gives the function's arguments for a context. A failure is tried again ``reruns`` times at most, on
     fresh devices. If it does not fail in the same way each time the cell is FLAKY, and no control is asked: what
@@ -42,12 +42,13 @@ def run_cell(
         return Result(cell, Outcome(cell.decided, message=cell.why), {}, Record(), Margin())
     with comparing(context.backend.tolerances) as margin:
         outcome = _attempted(run, context, function, arguments)
-    trace, context.trace = context.trace, Trace()  # not kept with it, which lives as long as its item
+    # the context lives as long as its pytest item, and a trace may be large
+    trace, context.trace = context.trace, Trace()
     if cell.clause.speaks_of is SpeaksOf.GENERATED and outcome.verdict.is_breach:
         findings = context.record.findings
         if findings and all(each.verdict == Verdict.FLAKY.value for each in findings):
             outcome = dataclasses.replace(outcome, verdict=Verdict.FLAKY)
-    # a generated cell tries again by itself what it found, and asks PyTorch without a backend
+    # a generated cell has repeated its findings and asked PyTorch without a backend by itself
     if outcome.verdict.is_breach and cell.clause.speaks_of is not SpeaksOf.GENERATED:
         outcome = _confirmed(run, outcome, context, function, arguments, reruns)
         if outcome.verdict is Verdict.TIMEOUT:
@@ -63,10 +64,10 @@ def run_cell(
 
 
 def _attempted(run: RunContext, context: CellContext, function: Callable[..., None], arguments: Arguments) -> Outcome:
-    """What a cell comes to when it is tried once.
+    """The outcome of one attempt at a cell.
 
-    Where the harness's own code failed in a device, which a backend can bring about by what it makes of its process (no
-    memory, no descriptors, functions replaced), the same cell without it says whose failure that is.
+    The harness's own code may fail in a device because of what the backend has done to the process: no memory, no
+    descriptors, functions replaced. So it is the backend's failure if the same cell without it does not end so.
     """
     outcome = context.attempt(function, arguments(context))
     cell = context.cell
@@ -86,9 +87,10 @@ def _confirmed(
     arguments: Arguments,
     reruns: int,
 ) -> Outcome:
-    """The failure, with how often it repeated; FLAKY, with all attempts, if it once did not.
+    """The outcome of a failing cell after ``reruns`` reruns: the failure with how often it repeated, or FLAKY, with all
+    attempts, as soon as one comes to something else.
 
-    A failure of the harness in a rerun is the outcome: nothing is known then about the backend.
+    If the harness fails in a rerun, that is the outcome: nothing is known then about the backend.
     """
     names = context.cell.clause.id, context.cell.case
     for _ in range(reruns):
@@ -107,11 +109,11 @@ def _confirmed(
 def _excused(
     run: RunContext, cell: Cell, outcome: Outcome, function: Callable[..., None], arguments: Arguments
 ) -> Outcome:
-    """What a failure comes to once PyTorch without the backend was asked: NOT_APPLICABLE where that fails as well.
+    """The outcome of a failing cell after its controls: NOT_APPLICABLE where PyTorch without the backend fails as well.
 
-    An excuse is a proof: the same failure, by its fingerprint, as often as the backend showed it. A control that fails
-    otherwise, dies otherwise, cannot start, or is only now and then at fault, excuses nothing. Where both are too slow
-    it is the machine that is, which is nobody's fault and no excuse: HARNESS_ERROR.
+    Only the same failure excuses: with the same fingerprint, as often as the backend showed it. A control that fails
+    or dies otherwise, cannot start, or fails only now and then, excuses nothing. Where a control times out as the
+    backend did, the machine is too slow: HARNESS_ERROR.
     """
     names = cell.clause.id, cell.case
     controls: list[tuple[str, Source | None]] = [("PyTorch without a backend", None)]

@@ -1,4 +1,4 @@
-"""Generated cells: the search of one theme, on the devices of its backend, and what comes of it."""
+"""Cells of generated programs and scenarios: one search each, on the devices of a backend, and its outcome."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from conformance.toolchains import toolchain_named
 
 
 def try_programs(context: CellContext) -> None:
-    """Try programs of the cell's theme. Raises what the gravest finding comes to; see :func:`_search`."""
+    """Try programs of the cell's theme. Raises as :func:`_search` does."""
     share = context.budget.for_programs(context.cells_that_share)
     _search(context, program_trials(_scope(context)), share)
 
 
 def try_scenarios(context: CellContext) -> None:
-    """Try scenarios of the cell's theme. Raises what the gravest finding comes to; see :func:`_search`."""
+    """Try scenarios of the cell's theme. Raises as :func:`_search` does."""
     share = context.budget.for_scenarios(context.cells_that_share)
     _search(context, scenario_trials(_scope(context)), share, leaks=True)
 
@@ -40,7 +40,7 @@ def _scope(context: CellContext) -> Scope:
 
 
 def _search(context: CellContext, strategy: st.SearchStrategy[Trial], share: Share, *, leaks: bool = False) -> None:
-    """Search, and put the numbers and findings into the cell's record.
+    """Run the search of a cell, and put its counts and findings into the cell's record.
 
     Raises ConformanceFailure, DeviceDied or DeviceTimeout for the gravest finding; NotExercised if nothing was tried.
     """

@@ -301,13 +301,9 @@ def _try_control(description: Description, cells: list[Cell]) -> list[Found | Co
 def results(run: RunContext, clause: Clause, cells: Iterable[Cell], reruns: int = 0) -> Iterator[Result]:
     """What cells of a clause come to."""
     function, names = suite_function(clause)
-
-    def arguments(context: CellContext) -> dict[str, Any]:
-        return {name: context.part(name) for name in names}
-
     for cell in cells:
         context = CellContext(run, cell, run.descriptions[cell.backend])
-        yield run_cell(run, context, function, arguments, reruns=reruns)
+        yield run_cell(run, context, function, lambda each: each.parts(names), reruns=reruns)
 
 
 def _in_a_word(results: list[Found | ControlFailure]) -> str:

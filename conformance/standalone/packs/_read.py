@@ -222,7 +222,7 @@ def _judged(pack: _Pack, entries: dict[str, Any], values: _Values) -> dict[str, 
                     targets.replay(
                         [pack.recording(pack.entries[name], _answers(found, values)) for name, found in asked]
                     )
-                    return {name: context.part(name) for name in names}
+                    return context.parts(names)
 
                 rows[cell.id] = run_cell(run, own, function, arguments).as_row()
     finally:

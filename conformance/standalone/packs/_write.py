@@ -127,7 +127,7 @@ def write_pack(
 def _attempt(context: CellContext, cell: Cell) -> Any:
     function, names = suite_function(cell.clause)
     with comparing(context.backend.tolerances):
-        return context.attempt(function, {name: context.part(name) for name in names})
+        return context.attempt(function, context.parts(names))
 
 
 def _contexts(run: RunContext, cell: Cell, description: Description) -> list[tuple[str, CellContext]]:
