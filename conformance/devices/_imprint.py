@@ -16,23 +16,17 @@ from typing import Any
 
 import torch
 
+from conformance._util.functions import FUNCTION_TYPES
+
+#: What counts in the harness's own modules besides: slots, and what holds a function.
 _FUNCTIONS = (
-    types.FunctionType,
-    types.BuiltinFunctionType,
-    types.MethodType,
-    types.MethodDescriptorType,
-    types.WrapperDescriptorType,
-    types.GetSetDescriptorType,
+    *FUNCTION_TYPES,
     types.MemberDescriptorType,
-    property,
-    staticmethod,
-    classmethod,
     functools.partial,
     functools.cached_property,
     type(functools.lru_cache(abs)),
-    type,
 )
-#: What has a function in it, and where.
+#: The attribute by which a wrapper holds its function.
 _AROUND: dict[type, str] = {
     types.MethodType: "__func__",
     staticmethod: "__func__",
@@ -41,7 +35,7 @@ _AROUND: dict[type, str] = {
     functools.partial: "func",
     functools.cached_property: "func",
 }
-#: The classes of what verbs hold and call by the names of its methods, where they are imported.
+#: The classes of objects that verbs hold and whose methods they call, if they are imported.
 _HELD = (
     ("torch", "Tensor"),
     ("torch", "ScriptModule"),
@@ -51,11 +45,11 @@ _HELD = (
     ("torch.fx", "Graph"),
     ("torch.fx", "Node"),
 )
-#: Whatever these have is no sign of tampering: what warns of what is changed by everybody, within a block.
+#: Modules whose functions anybody may replace: ``warnings.catch_warnings`` does so within a block.
 _NOT_LOOKED_AT = ("warnings",)
-#: What Python has for everybody to replace, and nothing here calls.
+#: Hooks of Python that anybody may replace, and that nothing here calls.
 _HOOKS = {"sys": frozenset({"displayhook", "excepthook", "unraisablehook"}), "threading": frozenset({"excepthook"})}
-#: So deep tables of functions may lie in what a module of ours holds.
+#: How many containers deep functions are looked for in the variables of the harness's modules.
 _DEPTH = 2
 #: Where the files of PyTorch begin.
 _PYTORCH = os.path.join(os.path.dirname(torch.__file__), "")
@@ -63,8 +57,11 @@ _PYTORCH = os.path.join(os.path.dirname(torch.__file__), "")
 
 @dataclasses.dataclass(slots=True)
 class _Namespace:
-    """Names of a module, a class, an object or a container: what they stand for now, and the functions that they did
-    when this was made. A new function counts where the names there were are ``known``."""
+    """The names of a module, a class, an object or a container.
+
+    ``now`` is what they stand for, a live mapping or sequence, and ``then`` the functions that they stood for when this
+    was made. Where ``known`` has all names of that time, a new name counts as a difference if it hides another.
+    """
 
     label: str
     owner: Any
@@ -94,9 +91,10 @@ class _Namespace:
 class Imprint:
     """The functions of modules and what they call, as they are when this is made.
 
-    Of the harness's own modules every function, class, method and table of functions counts, and a new one that hides
-    another; of all else what they name, and the functions of PyTorch that those of PyTorch name in their turn.
-    ``corpus`` are modules of models: what these call is computed in a process without a backend too.
+    Of the harness's own modules every function, class, method and table of functions counts, and new names that hide
+    others. Of other modules the functions count that the harness's code names, and of PyTorch's also those that such
+    functions of PyTorch name in turn. ``corpus`` are modules of models, whose calls do not count: what models compute
+    is compared with a process without a backend anyhow.
     """
 
     def __init__(self, corpus: Sequence[str] = ()) -> None:
@@ -120,8 +118,10 @@ class Imprint:
         self._add_called_in_turn()
 
     def differences(self, *objects: Any) -> list[str]:
-        """A sentence for each thing that is not what it was. ``objects`` are the harness's own, which have no function
-        beside those of their classes."""
+        """A sentence for each thing that is not what it was.
+
+        ``objects`` are the harness's own; an attribute of theirs that hides a method of their class is a difference.
+        """
         found = [each for namespace in self._namespaces.values() for each in namespace.differences()]
         found += [
             f"the body of {label} is another" for label, each, body in self._bodies.values() if _is_another(each, body)
@@ -220,7 +220,6 @@ class Imprint:
 
 
 def _functions_in(namespace: Mapping[Any, Any], modules: bool = False) -> list[tuple[Any, Any]]:
-    # Not isinstance, which asks an object for its class: some of PyTorch's warn of it.
     kinds = (*_FUNCTIONS, types.ModuleType) if modules else _FUNCTIONS
     return [(name, value) for name, value in list(namespace.items()) if issubclass(type(value), kinds)]
 

@@ -1,4 +1,4 @@
-"""Generated cells: programs, and orders of events, that nobody wrote, held against eager PyTorch.
+"""Generated cells: programs, and sequences of events, that are drawn from a seed and compared with eager PyTorch.
 
 A clause with ``SpeaksOf.GENERATED`` has a cell for each *theme* that it names. How much a cell tries is its share of
 the run's :class:`~conformance.generate.budget.Budget`; along which axes inputs are drawn, and what each can be, says
@@ -22,17 +22,17 @@ THEMES_OF_PROGRAMS = (
     "dtypes",
 )
 TRAINING = "training"
-#: What orders of events are about.
+#: What sequences of events are about.
 THEMES_OF_SCENARIOS = ("calls", "models", "state", "failures")
 THEMES = (*THEMES_OF_PROGRAMS, TRAINING, *THEMES_OF_SCENARIOS)
 
 #: What --conformance-generated is, unless the run says otherwise.
 DEFAULT_BUDGET = "30s"
-#: So many a cell tries however slow the backend is, where the budget is a time; and fewer show no level.
+#: What a cell tries at least where the budget is a time, however slow the backend is. A level takes no fewer programs.
 LEAST_PROGRAMS = 25
 LEAST_SCENARIOS = 5
-#: A scenario takes the time of so many programs.
+#: The time of a scenario in programs.
 PROGRAMS_OF_A_SCENARIO = 10
 
-#: What an author's class is told for the name of a case where it is asked about a program.
+#: The name of the case that an author's class is given where it is asked about a generated program.
 AS_CASE = "generated"

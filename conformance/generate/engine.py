@@ -31,18 +31,18 @@ from conformance.generate.tally import Finding, Tally
 #: Seconds that making the findings of a round smaller may take, and those of a cell.
 _SHRINKING_SECONDS = 12.0
 _SHRINKING_SECONDS_OF_A_CELL = 40.0
-#: What need not be made smaller: it happens once in a process, whatever the trial is.
+#: The observable that is not made smaller: such a change happens once in a process, whatever the trial is.
 _STATE = "process state"
-#: What a trial is taken for, one that ends a process, and one that hangs, where a number of programs is asked for:
-#: nothing goes by the clock then, so that a seed gives the same each time.
+#: Seconds that a trial counts for while findings are made smaller, by how it ends, where the budget is a number of
+#: programs: nothing depends on the clock then, so that a seed always gives the same findings.
 _NOMINAL_SECONDS = {"": 0.02, "crash": 0.2, "hang": 1.0}
-#: A cell tells so many kinds of failures apart.
+#: A cell tells this many kinds of failures apart at most.
 _MOST_KINDS = 12
-#: Hypothesis is asked for so many at a time, which are drawn from a seed of their own.
+#: Trials of a round, which hypothesis draws at a time, from a seed of the round's own.
 _ROUND = 100
-#: So many of the trials before a failure are played again at most, to see whether it takes them.
+#: How many of the trials before a failure are played again at most, to see whether it depends on them.
 _MOST_BEFORE = 64
-#: Where something hangs a trial gets this part of its time while that is made smaller, and this to confirm it.
+#: The part of its time limit that a trial has while a hang is made smaller, and while a hang is confirmed.
 _HASTE = 1 / 30
 _HASTE_TO_CONFIRM = 1 / 10
 
@@ -62,13 +62,14 @@ def _kind(name: str) -> type[_Failure]:
 
 @dataclasses.dataclass(slots=True)
 class _Smallest:
-    """A kind of failure: the trial that showed it, the smallest since, what was played before that, what was found."""
+    """A kind of failure: the trial that showed it first, the smallest trial so far, those that were played before it in
+    the same process, and what was found in it."""
 
     first: Trial
     trial: Trial
     before: list[Trial]
     found: list[Difference]
-    #: Found when trials had less than their time: a hang then may have been none.
+    #: Whether it was found while trials had less than their time: a hang may have been none then.
     hastily: bool = False
     count: int = 1
 
@@ -76,8 +77,9 @@ class _Smallest:
 class Search:
     """The search of one cell.
 
-    ``kept`` is where findings are kept, as a file, and looked for first; None: nowhere. ``told`` is called with each
-    kind of failure as soon as one is found. With ``first_only`` the search ends at the first, which is left as it is.
+    ``kept`` is the file in which findings are kept, and tried first by a later search; None: none are kept. ``told`` is
+    called with a text for each kind of failure as soon as it is found. With ``first_only`` the search ends at the first
+    failure, which is not made smaller. ``leaks`` also compares how many tensors stay in memory after a trial.
     """
 
     def __init__(
@@ -101,19 +103,19 @@ class Search:
         self._leaks = leaks
         self._first_only = first_only
         self._began = time.monotonic()
-        #: Whether somebody interrupted it; what it had found by then is confirmed and noted.
+        #: Whether the user interrupted it (Ctrl-C); what it had found by then is confirmed and noted.
         self.interrupted = False
         #: What is left of the seconds in which the round's failures are made smaller; None until there is one.
         self._shrinking: float | None = None
         self._shrinking_left = _SHRINKING_SECONDS_OF_A_CELL
         self._number = 0
-        #: What of the process was seen to change: it may do so once, and hides nothing else then.
+        #: Changes of the process's state that were found: each counts once, and must not hide other differences.
         self._changed: set[str] = set()
         self._kinds: dict[str, _Smallest] = {}
 
     def run(self) -> None:
-        """Search until the share is used up, or somebody interrupts, and note everything in the tally."""
-        # what a seed comes to shall not depend on which cells the process had before
+        """Search until the share is used up, or the user interrupts, and note everything in the tally."""
+        # what a seed finds must not depend on the cells that the process ran before
         self._laboratory.fresh()
         self._laboratory.haste = 1.0
         remembered: list[Finding] = []
@@ -125,7 +127,7 @@ class Search:
             self._search()
         except KeyboardInterrupt:
             self.interrupted = True
-            self._laboratory.close()  # a device may have answered what nobody waits for any more
+            self._laboratory.close()  # a device may hold an answer to the interrupted question
         self._shrinking = None
         for name in sorted(self._kinds, key=lambda each: self._kinds[each].trial.size):
             if not self._tally.explains(self._kinds[name].trial, self._kinds[name].found, self._kinds[name].count):
@@ -139,7 +141,7 @@ class Search:
         self._kept.write([*((each.trial, list(each.before)) for each in self._tally.findings), *again], unfinished)
 
     def _look_again(self, trial: Trial, before: list[Trial], remembered: list[Finding]) -> None:
-        """Play what was found by an earlier run. It counts as no program of the seed, and explains none away."""
+        """Play the finding of an earlier run. It is no program of the seed, whose failures are not counted with it."""
         found = self._again(trial, before)
         if found:
             self._told(f"{found[0].observable}, as before: {found[0].text}")
@@ -150,7 +152,7 @@ class Search:
             seen = self._seen
             self._round()
             if seen == self._seen:
-                break  # there is nothing left that was not tried
+                break  # hypothesis has drawn everything that there is
 
     def _is_done(self) -> bool:
         if self._kinds and self._first_only:
@@ -197,7 +199,7 @@ class Search:
             except ExceptionGroup as group:
                 for each in group.exceptions:
                     if not isinstance(each, _Failure | hypothesis.errors.HypothesisException):
-                        raise each from None  # of ours, and no failure of a trial
+                        raise each from None  # a mistake of the harness, and no failure of a trial
         if self._shrinking is not None:
             # a run that is killed, or a worker of one that is interrupted, leaves at least this
             self._kept.write([(each.trial, []) for each in self._kinds.values()] + self._kept.untried, None)
@@ -257,7 +259,8 @@ class Search:
         return name
 
     def _explained(self, trial: Trial, observable: str) -> str | None:
-        """Of an earlier round the failure with the same observable, whose operators the trial has too."""
+        """The name of a failure of an earlier round that explains this one: it has the same observable, and the trial
+        has all its operators. None where there is none."""
         operators = {name for program in trial.programs for name in program.operators}
         for name, kind in self._kinds.items():
             earlier = not name.endswith(f"_{self._number}")
@@ -267,12 +270,12 @@ class Search:
         return None
 
     def _confirm(self, name: str) -> None:
-        """Play what was found in a process of its own, alone or after what was played before it, and note it."""
+        """Play a failure in a fresh process, alone, or else after the trials before it, and note it in the tally."""
         kind = self._kinds[name]
         trial, needed = kind.trial, list[Trial]()
         repeated = self._again(trial, [])
         if not repeated and kind.found[0].observable == "hang" and trial != kind.first:
-            # what is smaller was slow in a hurry, and no more than that
+            # the smaller trial was merely too slow for its shortened time
             trial = kind.first
             repeated = self._again(trial, [])
         after = 1
@@ -290,7 +293,7 @@ class Search:
             self._tally.add(_finding(trial, [], kind.found, kind.count, repeats=False))
 
     def _cut(self, trial: Trial, found: list[Difference]) -> tuple[Trial, list[Difference]]:
-        """What ends a process without the calls that nobody comes to; and what is found in it."""
+        """A trial that ends the process, without the steps after the one that does; and what is found in it."""
         for place, step in enumerate(trial.steps[:-1], start=1):
             if step.call is not None and found[0].observable in _VERDICTS:
                 shorter = dataclasses.replace(trial, steps=trial.steps[:place])
@@ -300,7 +303,7 @@ class Search:
         return trial, found
 
     def _again(self, trial: Trial, before: list[Trial]) -> list[Difference]:
-        """What is found in a trial in a process of its own, after others."""
+        """What is found in a trial when it is played in a fresh process after the trials in ``before``."""
         self._laboratory.fresh()
         haste = self._laboratory.haste
         self._laboratory.haste = _HASTE_TO_CONFIRM if haste < 1 else haste
@@ -321,7 +324,7 @@ class Search:
 
 
 def _difference(ended: Ended) -> Difference:
-    """The end of a process as something that differs."""
+    """The end of a process as a difference from plain PyTorch."""
     observable = "hang" if isinstance(ended.error, DeviceTimeout) else "crash"
     return Difference(0, observable, str(ended), ended.error.phase, ended.error)
 
@@ -332,7 +335,7 @@ _VERDICTS = {"crash": Verdict.CRASH, "hang": Verdict.TIMEOUT}
 def _finding(
     trial: Trial, before: list[Trial], found: list[Difference], count: int, *, repeats: bool = True
 ) -> Finding:
-    """What was found in a trial, as the tally has it."""
+    """The differences that were found in a trial as one finding."""
     observable = found[0].observable
     message = "; ".join(dict.fromkeys(each.text for each in found[:4]))
     verdict = _VERDICTS.get(observable, Verdict.FAIL)

@@ -1,4 +1,4 @@
-"""What was seen with a backend, held against what plain PyTorch does, and against exact values.
+"""What was seen with a backend, compared with what plain PyTorch does, and with exact values.
 
 A result may be as wrong as its dtype is. How wrong that is, is measured and not guessed: the same program is computed
 in 64 bits, where every result that its own dtype could not hold is now and then moved by a unit in that dtype's last
@@ -39,17 +39,22 @@ EXEMPTIONS: Mapping[str, str] = {
     "which class of exception": "compilers wrap what a model raises in classes of their own",
 }
 
-#: How many times as far as the computations are from each other a result may be from the exact one.
+#: A result may be this many times as far from the exact one as the computations with noise are at most.
 _MULTIPLE = 8.0
-#: Relative spread beyond which a program amplifies errors, and its element judges nobody.
+#: Relative distance of the computations beyond which a program amplifies errors, and the element judges nobody.
 _AMPLIFIED = 0.02
+#: This many times the largest relative distance in a tensor, which counts up to a bound, is allowed to each element:
+#: noise may spare one by accident.
+_TYPICAL_MULTIPLE, _MOST_TYPICAL = 4, 1e-4
+#: Exact values beyond this part of a dtype's largest may overflow in one computation and not in another.
+_BRINK = 0.99
 #: Operators that take the root of a sum of squares, or divide by it.
 _SQUARES = frozenset(("std", "var", "norm", "vector_norm", "normalize"))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that is otherwise: the number of the step, the observable, and a sentence."""
+    """One difference from plain PyTorch: the number of the step, what differs (the observable), and a sentence."""
 
     step: int
     observable: str
@@ -61,9 +66,9 @@ class Difference:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Knowledge:
-    """What plain PyTorch does in a trial: rows of eager, of the exact computation, and of some with noise.
+    """What plain PyTorch does in a trial: the rows of eager, of the exact computation, and of some with noise.
 
-    Without an exact one every bit counts: what is the same then is right, and of the rest nothing is known yet.
+    Without exact rows only equality bit by bit is judged, and a difference may still be rounding.
     """
 
     eager: list[dict[str, Any]]
@@ -73,7 +78,7 @@ class Knowledge:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rules:
-    """What a toolchain's models keep beside their values; see :class:`conformance.toolchains.ProgramTraits`."""
+    """What is compared beside values; see :class:`conformance.toolchains.ProgramTraits`."""
 
     aliases: bool = True
     writes: bool = True
@@ -267,7 +272,7 @@ class _Judge:
     def _values(
         self, mine: torch.Tensor, eager: torch.Tensor, exact: torch.Tensor | None, noisy: Sequence[torch.Tensor | None]
     ) -> str:
-        """What is wrong with the values of a tensor; empty if nothing is, or nobody can say."""
+        """What is wrong with the values of a tensor; empty if nothing is, or if it cannot be told."""
         if mine.dtype != eager.dtype or mine.shape != eager.shape:
             return f"expected {describe(eager)}, found {describe(mine)}"
         if not mine.numel():
@@ -275,7 +280,7 @@ class _Judge:
         if self._known.exact is None:
             return "" if is_same(mine, eager) else "not the same"
         if exact is None or exact.shape != eager.shape:
-            return ""  # in 64 bits it is another program
+            return ""  # in 64 bits the program takes another path
         computed = [exact, *(each for each in noisy if each is not None and each.shape == eager.shape)]
         if not (eager.is_floating_point() or eager.is_complex()):
             wrong = mine != eager
@@ -306,14 +311,13 @@ class _Judge:
         relative = torch.where(finite & (size > 0), spread / size.clamp_min(1e-300), 0.0)
         judged &= relative <= max(_AMPLIFIED, 2 * self._coarse)
         calm = relative[judged & finite]
-        typical = float(calm.max()) if calm.numel() else 0.0
-        allowed = atol + (rtol + 4 * min(typical, 1e-4 + self._coarse)) * size + _MULTIPLE * spread
-        # numbers below what the dtype can hold normally: a processor may take them for zero
+        typical = min(float(calm.max()) if calm.numel() else 0.0, _MOST_TYPICAL + self._coarse)
+        allowed = atol + (rtol + _TYPICAL_MULTIPLE * typical) * size + _MULTIPLE * spread
         error = (found - centre).abs()
         both_nan = found.isnan() & centre.isnan()
         near = both_nan | (found == centre) | (error <= torch.where(finite, allowed, 0.0))
-        # an overflow is where rounding decides; and a square overflows of which eager PyTorch has the root in 64 bits
-        brink = finite & (size > largest * 0.99)
+        # near overflow rounding decides; and a sum of squares may overflow where eager PyTorch computes it in 64 bits
+        brink = finite & (size > largest * _BRINK)
         if self._squares:
             brink |= finite & found.isinf() & (found.sign() == centre.sign()) & (size > math.sqrt(largest))
         wrong = judged & ~near & ~brink

@@ -15,23 +15,23 @@ from conformance.generate.answers import Answer, answered, read
 from conformance.generate.judge import Difference, Knowledge, Rules, differences
 from conformance.generate.program import Trial, as_bytes
 
-#: A process plays so many trials, then a fresh one goes on.
+#: How many trials a process plays before a fresh one takes its place.
 _TRIALS_OF_A_PROCESS = 400
-#: So often what a difference is held against is computed with noise: at first, and where it still differs.
+#: How often a trial is computed with noise to explain a difference: at first, and where that did not explain it.
 _FEW_NOISES, _NOISES = 2, 12
-#: A hang takes so many times as long as PyTorch without the backend, at least.
+#: A timeout judges the backend only if PyTorch without it is at least this many times as fast.
 _MUCH_SLOWER = 6
 #: Seconds that plain PyTorch has for a trial.
 CONTROL_SECONDS = 60.0
-#: However much haste there is, a trial has so many seconds, and so many times what the slowest took that came back.
+#: However much its time is shortened, a trial has this many seconds, and this many times what the slowest took so far.
 _LEAST_SECONDS = 2.0
 _TIMES_THE_SLOWEST = 5.0
-#: In which phase an operator may be refused.
+#: The phase in which an operator may be refused.
 _LOWERING = "lower"
 
 
 class Discarded(Exception):
-    """A trial that says nothing of a backend; the text says why, in a word."""
+    """A trial by which no backend can be judged; the text says why, in a word."""
 
 
 class Refused(Exception):
@@ -40,7 +40,7 @@ class Refused(Exception):
 
 @dataclasses.dataclass
 class Ended(Exception):
-    """A process ended in a trial: what became of it, and in which phase."""
+    """The process with the backend ended during a trial; the error says how, and in which phase."""
 
     error: DeviceEnded
 
@@ -76,7 +76,7 @@ class Laboratory:
         #: Where models are lowered for the process in which they are called.
         self._elsewhere: Device | None = None
         self._excuses: list[Device | None] = [None] * len(excuses)
-        #: The part of its time that a trial has. Less than all of it never ends one that takes no longer than others.
+        #: The part of its time limit that a trial has; see :meth:`_allowed` for what it has at least.
         self.haste = 1.0
         self._slowest = 0.0
         #: What the process with the backend has played, in order.
@@ -91,7 +91,7 @@ class Laboratory:
         self._excuses = [None] * len(self._excuses)
 
     def fresh(self) -> None:
-        """Let the next trial have processes of its own."""
+        """End the processes with the backend, so that the next trial is played in fresh ones."""
         for device in (self._subject, self._elsewhere):
             if device is not None:
                 device.end()
@@ -99,7 +99,7 @@ class Laboratory:
         self.played = []
 
     def warm(self) -> None:
-        """Let the processes be made, side by side."""
+        """Start the processes that do not run yet, side by side."""
         if self._control is None:
             self._control = self._open_control()
             self._control.start()
@@ -108,9 +108,10 @@ class Laboratory:
             self._subject.start()
 
     def differences(self, trial: Trial, *, leaks: bool = False) -> list[Difference]:
-        """In what the backend differs from plain PyTorch, and nobody excuses it.
+        """The differences between the backend and plain PyTorch in a trial that nothing excuses.
 
-        Raises Discarded, Refused, and Ended where its process ended.
+        Raises Discarded where the trial cannot judge the backend, Refused where the backend refused an operator, and
+        Ended where its process ended.
         """
         if len(self.played) >= _TRIALS_OF_A_PROCESS:
             self.fresh()
@@ -118,7 +119,7 @@ class Laboratory:
         data = as_bytes(trial)
         eager, answer = self._side_by_side(trial, data, leaks=leaks)
         if isinstance(answer, Answer) and answer.rows == eager.rows and _first_call(trial) not in eager.failed:
-            return []  # bit by bit, as most are
+            return []  # the same bit by bit, as in most trials
         known, takes = self._known(trial, eager)
         if isinstance(answer, DeviceEnded):
             if isinstance(answer, DeviceTimeout) and self.haste >= 1:
@@ -130,7 +131,7 @@ class Laboratory:
                 raise answer
             actual = read(answer, trial)
         except (SubjectError, GarbledValue) as error:
-            # the backend could not be loaded, something outside of the steps raised, or no device of ours says this
+            # the backend could not be loaded, something outside of the steps raised, or the answer is malformed
             return [Difference(0, "error", str(error), error.phase or "run")]
         if not differences(trial, known, actual, self.rules):
             if not takes:
@@ -148,8 +149,8 @@ class Laboratory:
     def _side_by_side(
         self, trial: Trial, data: bytes, *, leaks: bool
     ) -> tuple[Answer, Answer | DeviceEnded | SubjectError | GarbledValue]:
-        """What eager PyTorch and the backend say of a trial, which both play at the same time, or what became of the
-        backend. Raises Discarded where the process of eager PyTorch ended."""
+        """The answers of eager PyTorch and of the backend, which play a trial at the same time; in place of the
+        backend's, the error that it ended with. Raises Discarded where the process of eager PyTorch ended."""
         self.played.append(trial)
         assert self._subject is not None
         answer: Answer | DeviceEnded | SubjectError | GarbledValue
@@ -165,7 +166,7 @@ class Laboratory:
         except SubjectError as error:
             answer = error
         except BaseException:
-            self.close()  # eager PyTorch has an answer for which nobody waits any more
+            self.close()  # nobody will read the answer of eager PyTorch
             raise
         return answered(self._answer_of_control()), answer
 
@@ -179,7 +180,7 @@ class Laboratory:
         return lowered
 
     def _allowed(self) -> float:
-        """Seconds that a trial has now."""
+        """The time limit of a trial now, in seconds."""
         allowed = self._seconds()
         return min(allowed, max(allowed * self.haste, _LEAST_SECONDS, _TIMES_THE_SLOWEST * self._slowest))
 
@@ -193,10 +194,10 @@ class Laboratory:
     def _beyond_rounding(
         self, trial: Trial, data: bytes, known: Knowledge, actual: Sequence[Any]
     ) -> tuple[Knowledge, list[Difference]]:
-        """What differs by more than rounding may do, and what it was held against.
+        """The differences that rounding does not explain, after what they were compared with.
 
-        Most differences are told from rounding by a few computations with noise; what is left takes all of them.
-        Raises Discarded where the program is another one in 64 bits.
+        A few computations with noise explain most differences; only what is left is computed as often as can be.
+        Raises Discarded where the program takes another path in 64 bits.
         """
         if any("random" in program.marks for program in trial.programs):
             return known, differences(trial, known, actual, self.rules)
@@ -209,7 +210,8 @@ class Laboratory:
         return known, found
 
     def _exact(self, trial: Trial, data: bytes, eager: list[dict[str, Any]], noises: int) -> Knowledge:
-        """What is right in 64 bits, and how sure that is. Raises Discarded where the program is another one there."""
+        """The exact results, in 64 bits, and those with noise. Raises Discarded where a step raises there and not in
+        eager PyTorch, or the other way round."""
         self._ask_control("know", trial=data, coarsest=trial.coarsest(), noises=noises)
         exact, *noisy = (read(answered(each), trial) for each in self._answer_of_control())
         for rows in (exact, *noisy):
@@ -247,8 +249,8 @@ class Laboratory:
     def _without_dead_errors(
         self, trial: Trial, data: bytes, known: Knowledge, actual: Sequence[Any], *, leaks: bool
     ) -> tuple[Trial, bytes, Knowledge]:
-        """What the backend is held against: the trial without dead code where eager PyTorch raises only in that, and
-        the backend does not. A compiler may leave out what no result needs, with the error that it would raise."""
+        """What the backend is compared with: the trial without dead code, if eager PyTorch raises only in that and the
+        backend does not raise. A compiler may leave out what no result needs, with the error that it would raise."""
         rows = zip(known.eager, actual, strict=False)
         if not any("raised" in one and "raised" not in other for one, other in rows):
             return trial, data, known
@@ -278,7 +280,7 @@ class Laboratory:
         return found
 
     def _expect_no_excuse_for_end(self, data: bytes, error: DeviceEnded) -> None:
-        """Raise Discarded where PyTorch without the backend ends as well, or is nearly as slow on this machine now."""
+        """Raise Discarded where the process of PyTorch without the backend ends as well, or is nearly as slow."""
         for place, opened in enumerate(self._open_excuses):
             device = self._excuses[place] = self._excuses[place] or opened()
             try:
@@ -299,15 +301,15 @@ def _first_call(trial: Trial) -> int:
 
 
 def _raised_by_lowering(raised: dict[str, Any], *, backward: bool) -> bool:
-    """Whether an exception of a call is one of lowering: some compilers begin at a call. What they compile for the way
-    back nobody wraps, and it is told by a class that says that something is not supported."""
+    """Whether an exception of a call is one of lowering: some compilers begin at the first call. PyTorch wraps their
+    errors, but not those of compiling the backward pass, which are known by a class that says "not supported"."""
     classes = (raised["type"], *raised["bases"])
     failed = any(name.endswith("BackendCompilerFailed") for name in classes)
     return failed or (backward and says_that_it_refuses(classes))
 
 
 def _names_in(trial: Trial) -> set[str]:
-    """Names of operators in a trial, as errors may have them."""
+    """Names of operators that an error about a trial may give."""
     text = "\n".join(program.source() for program in trial.programs)
     names = set(re.findall(r"[a-z_][a-z_0-9]*", text)) | {
         name for program in trial.programs for name in program.operators

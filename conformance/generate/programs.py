@@ -7,20 +7,18 @@ import functools
 from collections.abc import Sequence
 
 from conformance.generate import OPERATORS, THEMES_OF_PROGRAMS
+from conformance.generate.axes import AXES
 from conformance.generate.drawing import FLOATS, HUGE_SIZE, INTEGERS, LARGE_SIZES, Draw
 from conformance.generate.grammar import RULES, Abandoned, Builder, Rule
 from conformance.generate.program import Argument, Program, Scalar, TensorSpec
 from conformance.toolchains import ProgramTraits
 
-_VALUES = (
-    "ordinary", "small", "halves", "positive", "negative", "zeros", "ones", "minus_zero", "repeated", "sorted", "large",
-    "tiny", "inf", "minus_inf", "nan", "all_nan", "extremes", "masked", "far_from_zero", "one_nonzero",
-)  # fmt: skip
-#: Statements of a program. Where each kind of call is compiled anew a statement costs several times as much.
+_VALUES = AXES["value"]
+#: The most statements of a program. Where each kind of call is compiled anew, a statement costs several times as much.
 _MOST_STATEMENTS, _MOST_WHERE_COMPILED = 12, 8
-#: A program has so many statements now and then.
+#: Statements of the long program that is drawn now and then.
 _MANY_STATEMENTS = 30
-#: Python numbers as arguments, by their type; some are none of 32 bits.
+#: Python numbers as arguments, by their type; some do not fit into 32 bits.
 NUMBERS: dict[str, tuple[float, ...]] = {"int": (2, 1, 3, 0, 2**33 + 1), "float": (1.5, 0.0, -2.0, 0.1)}
 _NOT_FINITE = ("inf", "minus_inf", "nan", "all_nan", "extremes", "minus_zero", "tiny", "masked")
 _LAYOUTS = ("contiguous", "transposed", "stepped", "offset", "expanded", "channels_last", "conj_view")

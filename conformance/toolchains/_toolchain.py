@@ -48,27 +48,27 @@ class ProgramTraits:
 
     #: Whether a model keeps the weights that it had when it was lowered, and not those that it gets later.
     copies_weights: bool
-    #: Whether a result lies in the memory of an argument where it does in eager PyTorch; and is an argument.
+    #: Whether a result shares memory with an argument, or is one, wherever it does in eager PyTorch.
     keeps_aliases: bool
-    #: Whether a result has the strides of eager PyTorch's; else nothing is said of them.
+    #: Whether a result has the strides of eager PyTorch's; otherwise strides are not compared.
     keeps_strides: bool
-    #: Whether what eager PyTorch writes to arguments and buffers is written.
+    #: Whether a call writes to arguments and buffers what it writes in eager PyTorch.
     keeps_writes: bool
-    #: Whether it can be gone back from.
+    #: Whether gradients can be computed through it, as eager PyTorch computes them.
     keeps_gradients: bool
-    #: Whether it can be put into training after it was lowered.
+    #: Whether it can be put into training mode after it was lowered.
     trains: bool
-    #: Whether something lowered can be saved and loaded, and copied.
+    #: Whether a lowered model can be saved and loaded, and copied.
     saves: bool
     #: Whether one process can lower a model and save it for another, which has never seen it.
     moves: bool
-    #: Whether a model may have any Python in it, and not only what a script may say.
+    #: Whether a model may contain any Python, and not only what a scripted one may.
     takes_python: bool
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reproduction:
-    """What a script without the harness has to know of a backend, and cannot ask it. Every value is a builtin one."""
+    """What a script without the harness has to know of a backend, but cannot ask it. Every value is a builtin one."""
 
     #: The names of its libraries' files.
     libraries: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ class Reproduction:
 
 
 class Toolchain:
-    """A PyTorch stack that backends plug into. A subclass says what is its own; the defaults ask nothing.
+    """A PyTorch stack that backends plug into. A subclass overrides what its stack has; the defaults stand for nothing.
 
     An instance is given by the hook ``conformance_toolchains``. Its module imports nothing that takes time: what runs
     in devices, or for some commands alone, is named as ``module:attribute``.
@@ -95,11 +95,11 @@ class Toolchain:
     name: ClassVar[str]
     #: What its backends are, for lists and help texts: "torch.compile backends".
     summary: ClassVar[str]
-    #: How its modules can run, as cells name it; the first is what a clause means that says nothing.
+    #: The ways in which its modules can run, as cells name them; the first is that of a clause which names none.
     runtimes: ClassVar[tuple[str, ...]]
     #: What authors derive their classes from.
     backend_class: ClassVar[type[Backend]] = Backend
-    #: Whether it is meant where nothing says which: by a clause of a former release, or a library. One is.
+    #: Whether it is meant where no toolchain is named, by a clause of a former release or for a library. One is.
     is_default: ClassVar[bool] = False
 
     #: Modules that it needs and the harness does not bring, and the command that installs them. It has a contract of
@@ -111,7 +111,7 @@ class Toolchain:
     session: ClassVar[str]
     #: The class of devices that clauses see, a :class:`conformance.toolchains.client.CellDevice`: ``module:class``.
     client: ClassVar[str]
-    #: What the zygote of its devices does ahead of them; see :class:`conformance.devices.ZygoteKind`.
+    #: The module that warms up the zygote of its devices; see :class:`conformance.devices.ZygoteKind`.
     preload: ClassVar[str] = ""
     #: Environment variables of its devices that name a folder which no earlier run has written to.
     run_folders: ClassVar[tuple[str, ...]] = ()

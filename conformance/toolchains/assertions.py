@@ -1,4 +1,4 @@
-"""What clauses of several toolchains assert with."""
+"""Assertions that clauses of several toolchains share."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from conformance.toolchains.client import CellDevice
 
 __all__ = ["assert_pytorch_unchanged", "is_variable_of_others"]
 
-#: How variables begin that are read by PyTorch, Python, the loader, and what computes for more than one library. One
-#: with an underscore before it is its maker's own.
+#: The beginnings of variables that are read by PyTorch, Python, the dynamic loader, or libraries that others share. A
+#: variable with an underscore before one of these is private to whoever sets it.
 _READ_BY_OTHERS = (
     *("ATEN_", "BLIS_", "CUDA_", "GOMP_", "HOME", "KMP_", "LANG", "LC_", "LD_", "MALLOC_", "MKL_", "NCCL_", "OMP_"),
     *("ONEDNN_", "OPENBLAS_", "PATH", "PYTHON", "PYTORCH_", "TBB_", "TMP", "TORCH", "TRITON_", "TZ", "XDG_"),
 )
 
-#: What an environment's variable is called among what surrounds a call.
+#: What precedes the name of an environment variable in a comparison of a process's state.
 _VARIABLE = "the variable "
-#: So many changes are named.
+#: How many changes a failure names.
 _SHOWN = 6
 
 
 def assert_pytorch_unchanged(device: CellDevice, bare: CellDevice, after: str) -> None:
-    """PyTorch itself is the same as in a process without the backend: what PyTorch changes by itself in both, and new
-    names, such as those of a backend's own operators, count for nothing."""
+    """PyTorch itself is the same as in the process ``bare``, without the backend. What PyTorch changes by itself in
+    both, and new names, such as those of a backend's own operators, do not count."""
     found = device.pytorch_changes([])
     expected = bare.pytorch_changes(found.imported)
     changed = [f"{name}: {text}" for name, text in sorted(found.changes.items()) if expected.changes.get(name) != text]
@@ -31,7 +31,7 @@ def assert_pytorch_unchanged(device: CellDevice, bare: CellDevice, after: str) -
         for name, text in sorted(found.later.items())
         if name in expected.later and expected.later[name] != text
     ]
-    # A table of a compiler's says what becomes of PyTorch's operators: an entry more is a change.
+    # A name that ends with "]" is an entry of a compiler's table of operators, where a new one changes what it does.
     changed += [
         f"{name}: expected nothing, found {text}"
         for name, text in sorted(found.later.items())
@@ -42,6 +42,6 @@ def assert_pytorch_unchanged(device: CellDevice, bare: CellDevice, after: str) -
 
 
 def is_variable_of_others(name: str) -> bool:
-    """Whether more than the backend's own code may read a variable of the environment ("the variable NAME"); true of
-    whatever else surrounds a call."""
+    """Whether code other than the backend's may read what ``name`` stands for: false only for an environment variable
+    ("the variable NAME") that is the backend's own."""
     return not name.startswith(_VARIABLE) or name.removeprefix(_VARIABLE).startswith(_READ_BY_OTHERS)

@@ -1,4 +1,4 @@
-"""What the devices of every toolchain have in common for the cell that they serve."""
+"""What clauses of every toolchain see of a device and of a case."""
 
 # mypy: disable-error-code="empty-body"
 # A method that declares a verb has no body.
@@ -16,8 +16,8 @@ from conformance.toolchains.declarations import Value, ask
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PyTorchChanges:
-    """What of PyTorch itself has changed in a process: a sentence for each thing, by its name; the modules of PyTorch
-    that were imported since; and what is in these, by name."""
+    """What a process has changed in PyTorch itself: ``changes``, a sentence for each thing by its name; ``imported``,
+    the modules of PyTorch that were imported since; and ``later``, what these contain, by name."""
 
     changes: dict[str, str]
     imported: list[str]
@@ -39,7 +39,7 @@ class CellDevice(Device):
 
     @staticmethod
     def sample_call(row: dict[str, Any]) -> Call:
-        """The call in a row of what the verb ``samples`` gives: a toolchain may have rows of its own."""
+        """The call in a row of the reply to ``samples``. A toolchain whose rows have more in them overrides it."""
         return Call(row["method"], decode(row["inputs"]), decode(row["expected"]))
 
     @ask(phase="inspect")
@@ -52,13 +52,13 @@ class CellDevice(Device):
         """Change environment variables of the running process; one whose value is None is removed."""
 
 
-#: Of each call the different results.
+#: For each call the different results that it gave.
 Results = list[list[Value]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Threads:
-    """What several threads at once came to.
+    """The results of calls in several threads at once.
 
     ``results`` has the different results of each call; ``modes`` the different modes that a fresh thread had before its
     work and after it; ``errors`` what was raised, each text once.
@@ -69,12 +69,12 @@ class Threads:
     errors: list[str]
 
     def __len__(self) -> int:
-        """Of how many calls there are results."""
+        """The number of calls."""
         return len(self.results)
 
 
 class PreparedCase:
-    """A case with the cell's seed, and what eager PyTorch gives for its samples (computed at first use)."""
+    """A case with the run's seed, and the results of eager PyTorch for its samples, which are computed at first use."""
 
     def __init__(self, name: str, seed: int, methods: tuple[str, ...], samples: Any) -> None:
         self.name = name
@@ -94,4 +94,5 @@ class PreparedCase:
         return self.calls[0]
 
     def calls_of(self, method: str) -> tuple[Call, ...]:
+        """The sample calls of one method."""
         return tuple(call for call in self.calls if call.method == method)

@@ -1,15 +1,16 @@
 """Verbs as a client declares them: by the signature of a method, whose annotations say how arguments and reply travel.
 
-What travels to a device and back are builtin values. So an annotation says of everything else what becomes of it:
+Only builtin values travel to a device and back. The annotation says how everything else is converted to them:
 
-- a :class:`Handle` is its number; a class may say in ``from_reply`` how one is made of what comes back;
-- what is marked as :attr:`Mark.VALUE`, such as :data:`Value` and :data:`Inputs`, is encoded;
-- a call is two arguments, ``method`` and ``inputs``, and so is whatever class has the attribute ``travels_as``;
+- a :class:`Handle` travels as its number; ``from_reply`` of its class makes one from a reply;
+- what is marked as :attr:`Mark.VALUE`, such as :data:`Value` and :data:`Inputs`, is encoded to bytes;
+- a call travels as two arguments, ``method`` and ``inputs``; an object whose class has the attribute ``travels_as``
+  travels as the arguments that are named there;
 - a frozen dataclass comes back as a mapping of its fields;
-- lists, tuples and mappings travel item by item, and what is left as it is.
+- lists, tuples and mappings travel item by item, and any other value unchanged.
 
-What comes back was said by a process in which anything may have happened: an answer that is not what the annotation
-says is garbled, which is a failure of the backend (:class:`~conformance.api.errors.GarbledValue`).
+A reply comes from a process in which the backend may have done anything: one that is not what the annotation says is a
+failure of the backend (:class:`~conformance.api.errors.GarbledValue`).
 
 A clause's script has copies of this (see :mod:`conformance.standalone.reproducers`), where the replies are known.
 """
@@ -32,25 +33,25 @@ from conformance.compare.values import decode, encode
 from conformance.toolchains import toolchain_named
 
 Method = TypeVar("Method", bound=Callable[..., Any])
-#: Name of an argument → the attribute that it is, and its annotation.
+#: Name of an argument → the attribute of the object that travels as it, and its annotation.
 Parts = Mapping[str, tuple[str, Any]]
 
 
 class Mark(enum.Enum):
-    """What an annotation says of an argument or a reply that does not travel as it is."""
+    """How an argument or a reply with a marked annotation travels."""
 
-    #: It is encoded.
+    #: Encoded to bytes.
     VALUE = "value"
-    #: It is a call, of which the inputs travel, encoded.
+    #: The value is a call; its inputs travel, encoded to bytes.
     INPUTS = "inputs"
-    #: It does not travel: it is the phase under which a failure is filed.
+    #: Not at all: it is the phase under which a failure is filed.
     PHASE = "phase"
 
 
 @dataclasses.dataclass(frozen=True)
 class Saved:
-    """Marks bytes that one process saves and another loads; ``kind`` is what a file of such is, by default what the
-    argument ``runtime`` says."""
+    """Marks bytes that one process saves and another loads. ``kind`` names the kind of such a file; when empty, the
+    argument ``runtime`` does."""
 
     kind: str = ""
 
@@ -106,7 +107,7 @@ class Declaration:
         return typing.get_type_hints(self.method, include_extras=True)
 
     def message(self, *given: Any, **named: Any) -> tuple[str, dict[str, Any]]:
-        """The phase and the arguments of the verb, for those of the method. Raises TypeError as a call would."""
+        """The phase and the arguments of the verb for a call of the method. Raises TypeError as that call would."""
         bound = self.signature.bind(*given, **named)
         bound.apply_defaults()
         phase, arguments = self.phase, dict[str, Any]()
@@ -163,7 +164,7 @@ def declaration_of(method: Callable[..., Any]) -> Declaration:
 
 @contextlib.contextmanager
 def reading(verb: str) -> Iterator[None]:
-    """A block that reads what a device answered to a verb. Raises GarbledValue where it is not what can be read."""
+    """A block that reads a device's answer to a verb. Raises GarbledValue in place of the errors of a malformed one."""
     try:
         yield
     except GarbledValue:
@@ -173,7 +174,8 @@ def reading(verb: str) -> Iterator[None]:
 
 
 def expect_items(items: Any, bound: inspect.BoundArguments, name: str) -> None:
-    """Raise GarbledValue unless there are as many items as the argument of that name has, or says; one for a call."""
+    """Raise GarbledValue unless there are as many items as the argument ``name`` asks for: its value if it is a number,
+    its length if it is a list or tuple, else one."""
     bound.apply_defaults()
     said = bound.arguments[name]
     wanted = said if isinstance(said, int) else len(said) if isinstance(said, list | tuple) else 1
@@ -201,7 +203,7 @@ def packed(hint: Any, value: Any) -> Any:
 
 
 def unpacked(hint: Any, value: Any, reply: Any) -> Any:
-    """What came back from a device as a value with that annotation; ``reply`` is what else came with it."""
+    """The value with that annotation for what came back from a device; ``reply`` is the whole reply."""
     hint = without_none(hint, value)
     origin, kinds = typing.get_origin(hint), typing.get_args(hint)
     if Mark.VALUE in marks_of(hint):
@@ -219,7 +221,7 @@ def unpacked(hint: Any, value: Any, reply: Any) -> Any:
 
 
 def expected(hint: Any, value: Any) -> Any:
-    """A value that was answered, which must be what the annotation says. Raises GarbledValue."""
+    """The value, if it is what the annotation says. Raises GarbledValue otherwise."""
     if not fits(hint, value):
         raise GarbledValue(f"{type(value).__name__} was answered, where {getattr(hint, '__name__', hint)} is expected")
     return value
@@ -258,12 +260,12 @@ def marks_of(hint: Any) -> tuple[Any, ...]:
 
 
 def parts_of(kind: Any) -> Parts:
-    """The arguments as which objects of a class travel; none for what is one argument."""
+    """The arguments as which objects of a class travel; empty if they travel as one argument."""
     return _CALL if kind is Call else getattr(kind, "travels_as", {})
 
 
 def without_none(hint: Any, value: Any) -> Any:
-    """What an annotation says of a value, where it also allows None; None itself has no annotation."""
+    """The member of a union with None that applies to a value; any other annotation as it is."""
     if not _is_union(hint):
         return hint
     return next(each for each in typing.get_args(hint) if (each is type(None)) == (value is None))
@@ -281,7 +283,7 @@ def items_of(hint: Any, items: Iterable[Any]) -> Iterable[tuple[Any, Any]]:
     return ((kinds[0], item) for item in items)
 
 
-# What else a declaration is asked for; no script needs it.
+# For tests and reproducers that look at declarations; no script has copies of these.
 
 
 @functools.cache
@@ -308,7 +310,8 @@ def arguments_of(declaration: Declaration) -> dict[str, Any]:
 
 
 def hints_within(hint: Any, items: Mapping[str, Any]) -> dict[str, Any]:
-    """The annotations of what travelled as a mapping: those of the parts of an object, or that of a mapping's items."""
+    """The annotation of each item of a mapping that travelled: an object that travels as several arguments, or a
+    mapping."""
     for each in typing.get_args(hint) if _is_union(hint) else (hint,):
         if parts_of(each).keys() == items.keys():
             return {name: part for name, (_, part) in parts_of(each).items()}
@@ -322,5 +325,5 @@ def is_handle(hint: Any) -> bool:
 
 
 def saved_as(hint: Any) -> Saved | None:
-    """As what an annotation marks bytes that are saved and loaded; None where it does not."""
+    """The mark of an annotation for bytes that are saved and loaded; None if it has none."""
     return next((each for each in marks_of(hint) if isinstance(each, Saved)), None)

@@ -1,4 +1,4 @@
-"""What of PyTorch itself is changed in a process: functions, settings, tables, kernels of operators."""
+"""What a process changes in PyTorch itself: functions, settings, tables, kernels of operators."""
 
 from __future__ import annotations
 
@@ -11,24 +11,17 @@ from typing import Any
 
 import torch
 
+from conformance._util.functions import FUNCTION_TYPES
+
 
 class PyTorchState:
-    """PyTorch as it was when this was made. ``settings`` gives the settings that count, as texts by name; ``tables``
-    are mappings by which compilers go: a module, and a name there."""
+    """PyTorch as it was when this was made, to be compared with what it is later.
 
-    #: What counts as a function; and kernels that are a backend's own: for the device type that PyTorch leaves free.
-    _FUNCTIONS = (
-        types.FunctionType,
-        types.BuiltinFunctionType,
-        types.MethodType,
-        types.MethodDescriptorType,
-        types.WrapperDescriptorType,
-        types.GetSetDescriptorType,
-        property,
-        staticmethod,
-        classmethod,
-        type,
-    )
+    ``settings`` returns the settings that count, as texts by name; ``tables`` are mappings that compilers consult, such
+    as tables of decompositions, each as a module and a name in it.
+    """
+
+    #: The dispatch keys of kernels that are a backend's own: those of the device type that PyTorch leaves free.
     _OF_OTHERS = "PrivateUse"
 
     def __init__(self, settings: Callable[[], dict[str, str]], tables: Sequence[tuple[str, str]] = ()) -> None:
@@ -40,11 +33,11 @@ class PyTorchState:
         self._kernels_then = self._kernels()
 
     def changes(self, imports: list[str]) -> dict[str, Any]:
-        """What has changed since: ``changes``, a sentence for each thing by its name; ``imported``, modules of PyTorch
-        that are imported now and were not; and what ``later`` ones have, by which two processes can be compared.
+        """What has changed since: ``changes``, a sentence for each thing by its name; ``imported``, the modules of
+        PyTorch that were imported since; and ``later``, what these modules contain, which two processes can compare.
 
-        Imports the modules that another process has imported first. New names are not changes, but for entries for
-        operators of PyTorch's in its tables.
+        Imports the modules ``imports`` first, which another process has imported. A new name is no change, except an
+        entry for one of PyTorch's operators in a table.
         """
         for name in imports:
             with contextlib.suppress(ImportError):
@@ -87,18 +80,17 @@ class PyTorchState:
                 continue
             names = found.setdefault(module_name, {})
             for name, value in list(getattr(module, "__dict__", {}).items()):
-                # Not isinstance, which asks an object for its class: some of PyTorch's warn of it.
-                if not issubclass(type(value), cls._FUNCTIONS):
+                if not issubclass(type(value), FUNCTION_TYPES):
                     continue
                 names[name] = value
                 if issubclass(type(value), type) and value.__module__ == module_name:
                     inner = list(vars(value).items())
-                    names |= {f"{name}.{each}": item for each, item in inner if issubclass(type(item), cls._FUNCTIONS)}
+                    names |= {f"{name}.{each}": item for each, item in inner if issubclass(type(item), FUNCTION_TYPES)}
         return found
 
     @classmethod
     def _kernels(cls) -> dict[str, dict[str, str]]:
-        """For each operator what is registered with the dispatcher, by the key."""
+        """For each operator the text of every kernel that is registered with the dispatcher, by its dispatch key."""
         found: dict[str, dict[str, str]] = {}
         for operator in torch._C._dispatch_get_all_op_names():
             lines = [line.partition(": ") for line in torch._C._dispatch_dump(operator).splitlines()]
@@ -106,7 +98,7 @@ class PyTorchState:
         return found
 
     def _tables(self) -> dict[str, dict[str, Any]]:
-        """The tables that are there, their keys as texts."""
+        """Those of the tables that exist in this process, with their keys as texts."""
         found: dict[str, dict[str, Any]] = {}
         for module_name, name in self._named_tables:
             table = getattr(sys.modules.get(module_name), name, None)

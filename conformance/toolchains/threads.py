@@ -1,4 +1,4 @@
-"""Fresh threads that begin together, and what they found."""
+"""Work in fresh threads that begin together, and what the threads found."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import torch
 
 from conformance.compare.values import encode
 
-#: Seconds after which a thread that runs Python gives way, in place of five milliseconds.
-_TURN = 1e-6
+#: The interval, in seconds, at which Python's threads take turns, in place of five milliseconds: more races show.
+_SWITCH_INTERVAL = 1e-6
 
 
 def modes_here() -> dict[str, bool]:
@@ -21,7 +21,7 @@ def modes_here() -> dict[str, bool]:
 
 
 class Findings:
-    """What several threads found, each thing once."""
+    """The results, modes and errors of several threads, each distinct one once."""
 
     def __init__(self, calls: int) -> None:
         self._lock = threading.Lock()
@@ -35,20 +35,24 @@ class Findings:
         return list(self._errors)
 
     def note(self, call: int, result: Any) -> None:
+        """Note the result of the call with that number."""
         encoded = encode(result)  # outside of the lock, at which the threads would wait for each other
         with self._lock:
             self._results[call][encoded] = None
 
     def note_modes(self) -> None:
+        """Note the modes of the thread that calls this."""
         with self._lock:
             if modes_here() not in self._modes:
                 self._modes.append(modes_here())
 
     def note_error(self, error: Exception) -> None:
+        """Note an exception by its type and text."""
         with self._lock:
             self._errors[f"{type(error).__name__}: {error}"] = None
 
     def as_message(self) -> dict[str, Any]:
+        """Everything that was noted, as a verb answers it."""
         return {
             "results": [list(results) for results in self._results],
             "modes": self._modes,
@@ -57,7 +61,10 @@ class Findings:
 
 
 def run_at_once(work: Callable[[int], None], count: int, found: Findings) -> None:
-    """Let ``count`` fresh threads begin together, and wait for them. They take turns often: a race needs luck else."""
+    """Run ``work`` in ``count`` fresh threads that begin together, and wait for them.
+
+    ``work`` gets the number of its thread; an exception of it is noted.
+    """
     together = threading.Barrier(count)
 
     def run(index: int) -> None:
@@ -71,7 +78,7 @@ def run_at_once(work: Callable[[int], None], count: int, found: Findings) -> Non
 
     workers = [threading.Thread(target=run, args=(index,)) for index in range(count)]
     interval = sys.getswitchinterval()
-    sys.setswitchinterval(_TURN)
+    sys.setswitchinterval(_SWITCH_INTERVAL)
     try:
         for worker in workers:
             worker.start()

@@ -1,4 +1,4 @@
-"""The objects of a device and its table of verbs, for every toolchain."""
+"""What every toolchain's devices have: a table of verbs, and the session that keeps a device's objects."""
 
 from __future__ import annotations
 
@@ -64,16 +64,16 @@ class ObjectSession(Generic[BackendType]):
         return self._next
 
     def get(self, number: int) -> Any:
-        """What was kept under that number."""
+        """The object that was kept under that number. KeyError if there is none."""
         return self._objects[number]
 
     def discard(self, number: int) -> None:
-        """Drop one thing."""
+        """Drop one object, and collect garbage."""
         del self._objects[number]
         gc.collect()
 
     def clear(self) -> None:
-        """Drop everything that is held."""
+        """Drop every object, and collect garbage."""
         self._objects.clear()
         gc.collect()
 
