@@ -1,4 +1,4 @@
-"""What clauses about ``torch.compile`` backends assert with."""
+"""Assertions for clauses about ``torch.compile`` backends."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from conformance.toolchains.dynamo.client import (
     Trained,
 )
 
-#: So many calls are made to see whether what belongs to them piles up.
+#: How many calls are made to see whether their tensors pile up in memory.
 _MANY_CALLS = 40
-#: The text of PyTorch's own assertion, which comes in place of the name of what cannot be saved.
+#: The assertion that PyTorch raises instead of naming what cannot be saved.
 _NOT_TOLD_BY_PYTORCH = "expected OutputCode, got"
-#: What a compiler may take for itself: deeper recursion (Inductor, sympy) makes nobody's program another one.
+#: What a compiler may change for itself: deeper recursion (Inductor, sympy) changes nobody's results.
 _OF_ITS_OWN = {"the recursion limit"}
 CONSTRAINT_VIOLATED = "torch.fx.experimental.symbolic_shapes.ConstraintViolationError"
 
@@ -67,8 +67,10 @@ __all__ = [
 
 
 def assert_counts(counts: Counts, where: str, *, lowerings: int | None = None, least_runs: int = 1) -> None:
-    """The backend lowered (exactly so often, where that is given), and its code ran so often at least: the right
-    numbers alone could be those of PyTorch itself, which runs what a backend skips, be it one graph of several."""
+    """The backend lowered graphs (``lowerings`` of them, if given), and its code ran ``least_runs`` times or more.
+
+    Right results alone prove nothing: PyTorch itself runs what a backend skips, even if that is one graph of several.
+    """
     check(
         not counts.declined,
         f"{where}: the backend raised {', '.join(dict.fromkeys(counts.declined))} in place of lowering "
@@ -128,14 +130,13 @@ def assert_same_under(guard: str, host: DynamoDevice, bare: DynamoDevice, case: 
 
 
 def calls_of_twin(bare: DynamoDevice, case: PreparedCase, variant: int) -> tuple[Call, ...]:
-    """The calls of a case, with what its model with other weights gives in eager PyTorch."""
+    """The calls of a case, with the results of its twin, the same model with other weights, in eager PyTorch."""
     twin = bare.build(case, variant)
     return tuple(dataclasses.replace(call, expected=bare.run(twin, call.inputs).result) for call in case.calls)
 
 
 def assert_right_in_turns(host: DynamoDevice, models: Sequence[tuple[Model, Sequence[Call]]], where: str) -> None:
-    """Models that take turns, with one call after the other, give what they should, and each result is still the same
-    when all the calls have been made."""
+    """Models that are called in turns give right results, each of which is still right after the last call."""
     most = max(len(calls) for _, calls in models)
     turns = [(model, calls[turn % len(calls)]) for turn in range(most) for model, calls in models]
     results = host.run_in_turns([model for model, _ in turns], tuple(call for _, call in turns))
@@ -174,7 +175,7 @@ def assert_nothing_piles_up(
 
 
 def is_repeated(result: Any, others: Iterable[Any]) -> bool:
-    """Whether a backend that gave this for a call gives it bit by bit when it is called again."""
+    """Whether a backend gives the same result again, bit by bit, for the same call."""
     try:
         for other in others:
             assert_equal(other, result, "called again")
@@ -279,7 +280,7 @@ def assert_taken_or_refused(
 
 
 def _speaks_of(text: str, name: str, keyword: str) -> bool:
-    """Whether a text has the name, or the keyword as a word ("model" is not about a mode)."""
+    """Whether a text contains the name, or the keyword as a whole word ("model" does not mention the mode)."""
     return name in text or re.search(rf"\b{keyword.removesuffix('s')}s?\b", text, re.IGNORECASE) is not None
 
 

@@ -1,4 +1,4 @@
-"""What was seen of a call, and between Dynamo and the backend, as a clause sees it."""
+"""What a clause sees of a call, and of what passed between Dynamo and the backend."""
 
 from __future__ import annotations
 

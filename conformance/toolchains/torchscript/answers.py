@@ -1,4 +1,4 @@
-"""What verbs answer that is more than one value, by its names."""
+"""The types of verbs' answers that have several named parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clauses about TorchScript delegates assert with."""
+"""Assertions for clauses about TorchScript delegates."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def unavailable(what: str) -> Iterator[None]:
 
 
 def assert_hands_over(artifact: Artifact, backend: str) -> None:
-    """The artifact's code speaks of the backend's class, which does the work then."""
+    """The artifact's code names the backend's class, so that the backend does the work."""
     name = f"__backends__.{backend}".encode()
     check(
         any(name in data for data in records(artifact.data).values()),
@@ -80,7 +80,7 @@ def assert_hands_over(artifact: Artifact, backend: str) -> None:
 
 
 def calls_of_twin(device: TorchScriptDevice, case: PreparedCase, variant: int) -> tuple[Call, ...]:
-    """The calls of a case, with what its module with other weights gives where it is not lowered."""
+    """The calls of a case, with the results of its twin: the same module with other weights, not lowered."""
     twin = device.script(case, variant)
     return tuple(dataclasses.replace(call, expected=device.run_call(twin, call)[0]) for call in case.calls)
 
@@ -94,8 +94,7 @@ def in_turns(models: Sequence[tuple[Module, Sequence[Call]]]) -> list[tuple[Modu
 def assert_right_in_turns(
     device: TorchScriptDevice, models: Sequence[tuple[Module, Sequence[Call]]], where: str
 ) -> None:
-    """Modules that take turns, with one call after the other, give what they should, and each result is still the same
-    when all the calls have been made."""
+    """Modules that are called in turns give right results, each of which is still right after the last call."""
     turns = in_turns(models)
     results = device.run_in_turns([module for module, _ in turns], [call for _, call in turns])
     for number, ((_, call), result) in enumerate(zip(turns, results, strict=True), start=1):
@@ -103,7 +102,7 @@ def assert_right_in_turns(
 
 
 def assert_same_process(found: Mapping[str, Any], expected: Mapping[str, Any], where: str, record: Record) -> None:
-    """What others in a process rely on is as it was; what else a backend has there is reported."""
+    """What other code in a process relies on has not changed; what else a backend has changed is reported."""
     names = {**expected, **found}
     own = {name for name in names if name in _OF_ITS_OWN or (name not in expected and not is_variable_of_others(name))}
     for graded, part in ((True, [name for name in names if name not in own]), (False, sorted(own))):

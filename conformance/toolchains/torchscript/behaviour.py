@@ -1,4 +1,4 @@
-"""The table of #53068: what must happen on a host and on a target in each state, and what does."""
+"""The behaviour table of pytorch/pytorch#53068: what must happen in each state of availability, and what does."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from conformance.compare.comparison import assert_close
 from conformance.toolchains.torchscript.assertions import NOT_AVAILABLE
 from conformance.toolchains.torchscript.client import Module, PreparedCase, TorchScriptDevice
 
-#: What a step came to: it worked; PyTorch said "Backend is not available."; the backend raised something of its own.
+#: Outcomes of a step: it worked; PyTorch raised "Backend is not available."; something else was raised; the results
+#: were wrong.
 OK, REFUSED, ERROR, WRONG = "ok", "refused", "error", "wrong numbers"
-#: What a step comes to in which the backend itself throws.
+#: The outcome of a step in which the backend itself throws.
 THROWN = f"{ERROR} (RuntimeError)"
-#: What is measured on a host in a state where that is not what the author calls it: compile that serves what preprocess
-#: made ready is yes/yes in effect, and one that passes on what it is given can be called without any device.
+#: What may be measured on a host where it differs from the state that the author declares. With execute only, a compile
+#: that returns what preprocess has made ready works, which is yes/yes in effect. With neither, a compile that passes on
+#: what it is given can be called without any device.
 _MEASURED = {
     Availability.EXECUTE_ONLY: Availability.FULL.value,
     Availability.NONE: EITHER.join((Availability.NONE.value, Availability.COMPILE_ONLY.value)),
@@ -22,7 +24,7 @@ _MEASURED = {
 
 
 def expected_on_host(state: Availability) -> dict[str, str]:
-    """The row of a host. Where it can compile and not execute it behaves as where it can do neither."""
+    """The row of a host. One that can compile but not execute behaves like one that can do neither."""
     available = state in (Availability.FULL, Availability.EXECUTE_ONLY)
     return {
         "available": _yes(available),
@@ -53,8 +55,11 @@ def observe_host(host: TorchScriptDevice, case: PreparedCase) -> dict[str, str]:
 
 
 def expected_on_target(host: Availability, state: Availability) -> dict[str, str]:
-    """The row of a target. The host's state makes a difference where the target cannot compile: loading succeeds if the
-    preprocessed module is ready, which a host without a compiler need not have made it, and else fails."""
+    """The row of a target.
+
+    Where the target cannot compile, it depends on the host: loading succeeds only if the preprocessed module is
+    compiled already, which a host without a compiler need not have done.
+    """
     if state not in (Availability.FULL, Availability.EXECUTE_ONLY):
         return {"available": "no", "load": REFUSED}
     if state is Availability.EXECUTE_ONLY and host in (Availability.NONE, Availability.EXECUTE_ONLY):
@@ -74,7 +79,7 @@ def observe_target(host: TorchScriptDevice, target: TorchScriptDevice, case: Pre
 
 
 def run_kind(device: TorchScriptDevice, module: Module, call: Call) -> str:
-    """What a call comes to, in the words of the table."""
+    """The outcome of a call, in the words of the table."""
     try:
         result = device.run_call(module, call)[0]
     except SubjectError as error:
@@ -87,7 +92,7 @@ def run_kind(device: TorchScriptDevice, module: Module, call: Call) -> str:
 
 
 def kind_of(error: SubjectError) -> str:
-    """Whether PyTorch refused because the backend is not available, or something else was raised."""
+    """REFUSED if PyTorch raised since the backend is not available; otherwise ERROR with the type of the exception."""
     refused = error.is_a("torch.jit.Error") and NOT_AVAILABLE in error.text
     return REFUSED if refused else f"{ERROR} ({error.type})"
 

@@ -1,4 +1,4 @@
-"""The program without Python that answers for TorchScript artifacts: how it is compiled, and how it is spoken to."""
+"""The program without Python that runs TorchScript artifacts: how it is compiled, and how its messages are encoded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SOURCES = Path(__file__).with_name("csrc")
 
 
 def native_program() -> NativeProgram:
-    """It finds libtorch where the installed PyTorch has it, and needs all of it."""
+    """The program, linked against the whole libtorch of the installed PyTorch, which it finds by its path."""
     libraries = torch_folder() / "lib"
     linking = ("-Wl,--no-as-needed", "-Wl,--disable-new-dtags", f"-Wl,-rpath,{libraries}", "-pthread")
     compilation = Compilation("native_target", _SOURCES, "main.cpp", ("-O1", "-Wall", "-Wextra", *linking))

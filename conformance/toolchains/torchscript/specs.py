@@ -6,10 +6,10 @@ from typing import Any
 
 
 def with_foreign_entries(spec: dict[str, Any]) -> dict[str, Any]:
-    """A method compile spec with more in it, which is another for each method.
+    """A method compile spec with entries that the author's does not have, different ones for each method.
 
-    What an author has written stays: a dictionary gets one entry, of the type that its values have, since TorchScript
-    takes no other. Only a value that says nothing is replaced, by one with a value of every plain type.
+    What the author has written stays: a dictionary gets one entry more, of the type of its values, since TorchScript
+    takes no other. Only an empty value is replaced, by a dictionary with a value of every plain type.
     """
     return {method: _extended(value, 10 * index) for index, (method, value) in enumerate(spec.items())}
 
@@ -25,7 +25,7 @@ def _extended(value: Any, number: int) -> Any:
 
 
 def _another(value: Any, number: int) -> Any:
-    """A value of the same TorchScript type, which is another for each number."""
+    """A value of the same TorchScript type, a different one for each ``number``."""
     if isinstance(value, bool):
         return number % 20 == 0
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""What TorchScript's interpreter puts around what was raised in it."""
+"""The text of an exception without the traceback that TorchScript's interpreter adds to it."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from conformance.devices import Subject
 from conformance.toolchains.dynamo.verbs.session import Session, verb
 from conformance.toolchains.pytorch_state import PyTorchState
 
-#: Modules whose settings are looked at, where they are imported, and tables by which compilers go.
+#: Modules whose settings are compared, if they are imported, and tables that compilers consult.
 _CONFIGURED = ("torch._dynamo.config", "torch._functorch.config", "torch._inductor.config", "torch.compiler.config")
 _TABLES = (
     ("torch._decomp", "decomposition_table"),
@@ -39,7 +39,7 @@ def _settings(modules: Sequence[str] = _CONFIGURED) -> dict[str, str]:
     return found
 
 
-#: Taken where no backend is there yet: in the zygote that devices are forked from, or where a script begins.
+#: Taken before any backend is loaded: in the zygote that devices are forked from, or at the beginning of a script.
 _AT_FIRST = PyTorchState(_settings, _TABLES)
 
 

@@ -1,4 +1,4 @@
-"""What stands between Dynamo and the backend: it counts, and remembers what it saw."""
+"""The watch between Dynamo and the backend: it counts lowerings and calls, and notes what a backend must not do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torch._guards import TracingContext, detect_fake_mode
 
 
 class Lowered(BaseException):
-    """Raised in place of the first call of compiled code: lowering is over, and nothing has run yet."""
+    """Raised instead of the first call of compiled code: lowering is over, and nothing has run yet."""
 
 
 class Watch:
@@ -29,13 +29,13 @@ class Watch:
         self._inner = inner
         self._only_lowering = False
         self._lock = threading.Lock()
-        #: How often the backend was given a graph, and how often what it made of one was called.
+        #: How often the backend was given a graph, and how often compiled code of it was called.
         self.lowerings = 0
         self.runs = 0
-        #: Sentences about results that are not what the graph has, and about what lowering did to what surrounds it.
+        #: Sentences about results that differ in form from the graph's, and about what lowering changed around it.
         self.malformed: list[str] = []
         self.disturbed: list[str] = []
-        #: What the backend raised in place of lowering a graph, where Dynamo was not told to analyse the frame again.
+        #: The exceptions that the backend raised instead of lowering a graph, but for Dynamo's own RestartAnalysis.
         self.declined: list[str] = []
 
     def __call__(self, graph: Any, example_inputs: Sequence[Any], **kwargs: Any) -> Callable[..., Any]:

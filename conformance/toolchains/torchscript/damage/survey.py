@@ -1,4 +1,4 @@
-"""What becomes of many damaged artifacts: each is tried, in a new process after one that ended, and each is counted."""
+"""Many damaged artifacts, tried and counted; after one that ends its process the next are tried in a new one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conformance.api.errors import ConformanceFailure, DeviceEnded, DeviceTimeou
 from conformance.compare.comparison import assert_close
 from conformance.toolchains.torchscript.client import Artifact
 
-#: After so many that hang, the rest is not tried: each costs a whole time limit.
+#: After this many that hang the rest is not tried: each costs a whole time limit.
 _MOST_HANGS = 3
 
 

@@ -71,7 +71,7 @@ def given_spec(session: Session, module: int) -> bytes:
         return encode(session.backend.compile_spec(session.get(module).case))
 
 
-#: After so many answers that take longer, no more is asked. One may be slow because the machine is busy.
+#: After this many slow answers no more questions are asked. One may be slow because the machine is busy.
 _SLOW_SECONDS = 0.1
 _SLOW_ANSWERS = 3
 

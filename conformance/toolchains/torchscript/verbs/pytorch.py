@@ -42,7 +42,7 @@ def _settings(getters: Sequence[str] = _GETTERS, setters: Sequence[tuple[str, An
     return found
 
 
-#: Taken where no backend is there yet: in the zygote that devices are forked from, or where a script begins.
+#: Taken before any backend is loaded: in the zygote that devices are forked from, or at the beginning of a script.
 _AT_FIRST = PyTorchState(_settings)
 
 
