@@ -3,7 +3,7 @@
 A result may be as wrong as its dtype is. How wrong that is, is measured and not guessed: the same program is computed
 in 64 bits, where every result that its own dtype could not hold is now and then moved by a unit in that dtype's last
 place. An element on which these computations do not agree, or of which eager PyTorch says something else than they do,
-judges nobody. The exemptions, and their sources, are :data:`EXEMPTIONS`.
+judges nobody. What is not compared, with the reasons and sources, is listed in docs/generated-cells.md.
 """
 
 from __future__ import annotations
@@ -22,22 +22,6 @@ from conformance.compare.values import tensors_in
 from conformance.generate.program import Trial
 from conformance.generate.randomness import all_same, are_two_draws, drawn_once, is_same
 from conformance.generate.tolerances import coarseness, tolerances_of
-
-#: What is not compared, and why: as docs/generated-cells.md tells it.
-EXEMPTIONS: Mapping[str, str] = {
-    "values of random operators": "torch.compile and TorchScript say nothing of which numbers a generator gives; their "
-    "dtypes, sizes and strides are compared (docs: torch.compile, torch._inductor.config.fallback_random)",
-    "order of ties in topk, and in sort that is not stable": "the documentation of torch.topk and torch.sort",
-    "floats beyond an integer's range, cast to it": "the documentation of torch.Tensor.to: undefined",
-    "the sign of NaN, and its payload": "IEEE 754, 6.3",
-    "strides of dimensions of one element": "torch.Tensor.is_contiguous: they say nothing",
-    "errors of statements that no result needs": "dead code, as torch.fx.Graph.eliminate_dead_code leaves it out",
-    "an overflow to infinity in std, var and norms": "their squares overflow where eager PyTorch's are of 64 bits, "
-    "and not in what PyTorch itself decomposes them to (torch._refs.var)",
-    "inference tensors in inference mode": "an ordinary tensor does as well there; outside of it results are none "
-    "(docs: torch.inference_mode)",
-    "which class of exception": "compilers wrap what a model raises in classes of their own",
-}
 
 #: A result may be this many times as far from the exact one as the computations with noise are at most.
 _MULTIPLE = 8.0
