@@ -17,7 +17,7 @@ from conformance.contract.table import contract_digest
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Kill:
-    """A saboteur that a clause caught: what was broken on purpose, and what the clause had to say."""
+    """A saboteur that a clause caught: what was broken on purpose, and how the cell failed."""
 
     saboteur: str
     sabotage: str
@@ -28,7 +28,7 @@ class Kill:
 
     @property
     def what(self) -> str:
-        """The sabotage as one line."""
+        """What was broken, as one line."""
         return " ".join(self.sabotage.split())
 
 
@@ -53,7 +53,7 @@ class Evidence:
 
 @functools.cache
 def shipped_evidence() -> Evidence:
-    """The kill matrix beside the package. Raises FileNotFoundError for an installation that is not whole."""
+    """The kill matrix that ships with the package. Raises FileNotFoundError where the installation lacks it."""
     matrix: dict[str, Any] = json.loads((shipped_folder("reports") / "selftest.json").read_text(encoding="utf-8"))
     kills: dict[str, list[Kill]] = {}
     for saboteur in matrix["saboteurs"]:

@@ -1,4 +1,4 @@
-"""The score of the last self-test, kept where every report of this user on this machine finds it."""
+"""The score of the last self-test, kept in the user's state folder, where every later report finds it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from conformance.contract.table import contract_digest
 
 
 def identity(toolchain: str = "") -> dict[str, Any]:
-    """What a score speaks of: this harness, the contract of a toolchain, on this torch and platform."""
+    """What a score is valid for: the versions of harness and torch, the contract of a toolchain, and the platform."""
     return {
         "harness": conformance.__version__,
         "contract": contract_digest(toolchain),
@@ -37,7 +37,7 @@ def succeeded(document: dict[str, Any]) -> bool:
 
 
 def remember(document: dict[str, Any], toolchain: str = "") -> None:
-    """Keep the score of a toolchain's contract where reports of this user on this machine find it."""
+    """Keep the score of a toolchain's contract in the user's state folder."""
     path = _score_path(toolchain)
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps({**identity(toolchain), "score": document["score"], "succeeded": succeeded(document)})
@@ -55,7 +55,7 @@ def remembered_score(toolchain: str = "") -> dict[str, Any] | None:
         score = {name: int(kept["score"][name]) for name in ("caught", "saboteurs")}
         return {**score, "succeeded": bool(kept["succeeded"])}
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        return None  # none was kept, or what was kept is damaged, which says as little
+        return None  # none was kept, or the file is damaged
 
 
 def shipped_mutants() -> dict[str, Any] | None:
@@ -70,6 +70,6 @@ def shipped_mutants() -> dict[str, Any] | None:
 
 
 def _score_path(toolchain: str) -> Path:
-    """Each contract has a file of its own."""
+    """The file of a contract's score: toolchains that share a contract share one."""
     has_own = contract_digest(toolchain) != contract_digest()
     return platformdirs.user_state_path("torch-conformance") / f"selftest{f'-{toolchain}' if has_own else ''}.json"

@@ -24,7 +24,8 @@ CONTRACT_VERSION = "5"
 
 
 def clause_of(function: Any) -> Clause | None:
-    """The clause that a function states, or None. What its decorator left open is what its folder says."""
+    """The clause that a function states, or None. Where its decorator names no toolchain, the folder of its file does;
+    where it names no runtimes, the toolchain's first is meant."""
     stated: Clause | None = getattr(function, "__clause__", None)
     if stated is None or (stated.toolchain and stated.runtimes):
         return stated
@@ -116,7 +117,7 @@ def contract_digest(toolchain: str = "") -> str:
 
 
 def _stated(clause: Clause) -> dict[str, Any]:
-    """What a clause says and what it is tried on, as JSON has it."""
+    """What a clause states and what it is tried on, as builtin values for a digest."""
     return {
         "id": clause.id,
         "statement": clause.statement,

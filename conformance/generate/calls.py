@@ -23,7 +23,7 @@ class Calls:
         return self._under(Call(self._arguments))
 
     def revalued(self, first: Call) -> Call:
-        """The same with values of other kinds, for which nothing need be compiled again."""
+        """The first call with other values, for which nothing need be compiled again."""
         draw, scope = self._draw, self._scope
         arguments = tuple(
             dataclasses.replace(each, values=values_for(draw, scope)) if isinstance(each, TensorSpec) else each
@@ -41,7 +41,7 @@ class Calls:
         return self._under(call) if self._draw.chance(2) else call
 
     def sizes(self, first: Call) -> list[Call]:
-        """Calls with one size after another in place of one that the first has, wherever it has it."""
+        """Calls like the first in which one of its sizes is replaced, wherever it stands, by one size after another."""
         known = sorted({size for spec in first.tensors for size in spec.shape})
         if not known or "broadcasting" in self._scope.missing:
             return []
@@ -121,7 +121,7 @@ class Calls:
 
 
 def _resized(arguments: Sequence[Argument], old: int, new: int) -> tuple[Argument, ...]:
-    """Arguments with one size in place of another, wherever that is."""
+    """Arguments in which every dimension of size ``old`` has size ``new``."""
     return tuple(
         dataclasses.replace(each, shape=tuple(new if size == old else size for size in each.shape))
         if isinstance(each, TensorSpec)

@@ -1,4 +1,4 @@
-"""What a generated cell found, in a file, so that it is tried first next time. Imports no torch."""
+"""The findings of a generated cell in a file, so that they are tried first next time. Imports no torch."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ KeptTrial = tuple[Trial, list[Trial]]
 
 
 class Kept:
-    """The file of one cell; None where nothing is kept."""
+    """The findings of one cell in the file ``path``; with None nothing is read or kept."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
         document = self._read()
-        #: What was found before, and was not given out by :meth:`trials` yet.
+        #: The findings that :meth:`trials` has not given yet.
         self.untried: list[KeptTrial] = document[0]
         self._unfinished = document[1]
 
     def _read(self) -> tuple[list[KeptTrial], tuple[int, int]]:
-        """What the file says; nothing where it is of another release, whose findings are found again, or not."""
+        """The content of the file; nothing if it cannot be read, as one of another release may not be."""
         try:
             document = json.loads(self._path.read_text(encoding="utf-8")) if self._path is not None else {"trials": []}
             trials = [
@@ -38,20 +38,20 @@ class Kept:
             return [], (0, 0)
 
     def trials(self) -> Iterator[KeptTrial]:
-        """What was found before, one after the other."""
+        """The findings, one after the other."""
         while self.untried:
             yield self.untried[0]
             del self.untried[0]
 
     def rounds_done(self, seed: int) -> int:
-        """How many rounds of a seed a search had done when it was interrupted; 0 where none was."""
+        """How many rounds of a seed were done when its search was interrupted; 0 if it was not."""
         unfinished, rounds = self._unfinished
         return rounds if unfinished == seed else 0
 
     def write(self, trials: Sequence[KeptTrial], unfinished: tuple[int, int] | None) -> None:
-        """Keep what was found, and of a search that was interrupted its seed and how many rounds were done.
+        """Keep findings; and, of a search that was interrupted, its seed and the number of its finished rounds.
 
-        Where the folder cannot be written, nothing is kept: what a cell comes to is worth more.
+        Where the folder cannot be written nothing is kept, since that must not fail the cell.
         """
         if self._path is None:
             return

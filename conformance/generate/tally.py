@@ -1,4 +1,4 @@
-"""What the trials of a cell came to, counted, as its row in the report has it."""
+"""The outcomes of a cell's trials, counted, as its row in the report has them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from conformance.generate.program import Trial
 
 @dataclasses.dataclass
 class Finding:
-    """Something that goes wrong: the smallest trial that was found for it, and what happens in it."""
+    """A failure: the smallest trial that shows it, and what goes wrong in it."""
 
     trial: Trial
     observable: str
     phase: str
     verdict: str
     message: str
-    #: What was wrong beside, and how many trials were found before they were made smaller.
+    #: In how many trials it was found.
     count: int = 1
-    #: The trials that have to be played before it in the same process.
+    #: The trials that must be played before it in the same process for it to fail.
     before: tuple[Trial, ...] = ()
     #: What became of the process, where it ended.
     ended: DeviceEnded | None = None
@@ -39,7 +39,7 @@ class Finding:
 
     @property
     def axes(self) -> list[str]:
-        """Where it does not lie at the plainest."""
+        """The values of axes that its trial has, without the plainest ones."""
         return [each for each in values_of(self.trial) if each not in PLAIN]
 
     @property
@@ -79,7 +79,7 @@ class Tally:
         self._pairs: Counter[tuple[str, str]] = Counter()
 
     def count(self, trial: Trial) -> None:
-        """One that was judged."""
+        """Count a trial that judged the backend."""
         self.tried += 1
         values = values_of(trial)
         self._values.update(values)
@@ -90,8 +90,8 @@ class Tally:
         return any(each.cause == cause for each in self.findings)
 
     def explains(self, trial: Trial, differences: Sequence[Difference], count: int) -> bool:
-        """Whether a smaller finding explains a failing trial: the same observable, and its operators are a part. It
-        counts more then."""
+        """Whether a finding explains a failing trial: it has the same observable, and the trial has all its operators.
+        Then ``count`` is added to the finding's."""
         operators = {name for program in trial.programs for name in program.operators}
         for known in self.findings:
             repeats = known.verdict != Verdict.FLAKY.value
@@ -101,7 +101,7 @@ class Tally:
         return False
 
     def add(self, finding: Finding) -> None:
-        """A finding; one of a cause that is known makes that count more."""
+        """Add a finding; if there is one of the same cause, add its count to that."""
         for known in self.findings:
             if known.cause == finding.cause:
                 known.count += finding.count

@@ -1,4 +1,4 @@
-"""Trials as hypothesis draws them: models of programs, and what happens to them in which order.
+"""Trials as hypothesis draws them: models of programs, and the steps that happen to them, in order.
 
 They are plain data, and no ``RuleBasedStateMachine`` that asks a device step by step: one message plays them all, they
 are kept and played again as they are, and shown as a script.
@@ -93,7 +93,7 @@ def _scenario_trial(draw: Any, scope: Scope) -> Trial:
 
 
 class _Events:
-    """The steps of a trial while it is drawn, and what there is after them."""
+    """The steps of a trial while it is drawn, with the models and lowered models that exist after them."""
 
     def __init__(self, draw: Draw, scope: Scope, drawn: Sequence[tuple[Program, list[Argument]]]) -> None:
         self._draw = draw
@@ -101,7 +101,7 @@ class _Events:
         self.programs = [program for program, _ in drawn]
         self._calls = [Calls(draw, scope, arguments) for _, arguments in drawn]
         self.steps: list[Step] = []
-        #: Of each model its program; of each lowered one its program and model, and what it was called with first.
+        #: The program of each model; the program, the model and the first call of each lowered model.
         self._models: list[int] = []
         self._lowered: list[int] = []
         self._model_of: list[int] = []
@@ -160,7 +160,7 @@ class _Events:
         self.steps.append(Step("call", lowered, call=call))
 
     def act(self, action: str, *, latest: bool = False) -> None:
-        """Append a step of that kind, or nothing where it makes no sense; with ``latest`` about what came last."""
+        """Append a step of that kind about a lowered model, the latest one if so asked; nothing if it is impossible."""
         alive = [number for number in range(len(self._lowered)) if number not in self._gone]
         if not alive:
             return
@@ -212,7 +212,7 @@ class _Events:
 
 
 def _near(number: str) -> tuple[str, ...]:
-    """Numbers that something may take for this one: of another type, another sign, or beside it."""
+    """Numbers that a cache may confuse with this one: of another type, of the other sign, or next to it."""
     if number.lstrip("-").isdigit():
         return f"{number}.0", f"{int(number) + 1}"
     return f"{float(number) + 0.25}", f"{-float(number)}"
