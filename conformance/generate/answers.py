@@ -1,4 +1,4 @@
-"""What a device says of a trial: a row for each step and one for its end, and apart from these what steps raised.
+"""A device's answer about a trial: a row for each step and one for its end, and, apart from these, what steps raised.
 
 Apart, since texts of exceptions differ where nothing else does: so what two devices saw is mostly the same bytes. Rows
 are written by the device, and read and checked by the harness, which believes nothing of them: a backend was at work in

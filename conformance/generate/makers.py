@@ -1,4 +1,4 @@
-"""What makes something that can be called of a model: a toolchain with what is under test, or plain PyTorch."""
+"""Makers turn a model into something that can be called: by a toolchain with the backend, or by plain PyTorch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 
 class Maker(Protocol):
-    """How a toolchain makes something that can be called of a model, with what is under test or without."""
+    """How a toolchain lowers a model, with the backend or without one."""
 
     def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Callable[..., Any]:
         """What is called in the model's place, for any sizes if ``dynamic``. Lowering may wait for the first call."""
@@ -50,8 +50,8 @@ class MovingMaker(Maker, Protocol):
 class Shadow:
     """Plain PyTorch as a maker. With ``copies`` a model keeps the weights that it had when it was lowered.
 
-    These weights are constants then, of which nobody asks for a gradient: eager PyTorch takes another way where one may
-    be asked for, and refuses on it what it takes without.
+    Then the weights are constants and require no gradient: where they do, eager PyTorch takes another code path, which
+    refuses some of what it takes otherwise.
     """
 
     def __init__(self, *, copies: bool) -> None:

@@ -1,4 +1,4 @@
-"""Rounding, moved: what a program computes in 64 bits, with the last place of a shorter dtype in doubt.
+"""Noise: a program computed in 64 bits, with each result moved by about as much as rounding to a shorter dtype might.
 
 After each operator every result that the shorter dtype does not hold exactly is moved by a unit in its last place, up
 or down as a seed says. What the dtype holds exactly stays, so that zeros, halves and ties are what they are. Where a
@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 #: The unit in the last place of 1.
 _UNITS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
-#: Operators that compute nothing: they choose, copy, or change a sign.
+#: Operators that compute no new value: they choose, copy, or change a sign.
 _MOVES = frozenset(
     (
         "abs", "amax", "amin", "cat", "clamp", "clamp_max", "clamp_min", "clone", "constant_pad_nd", "copy", "cummax",
@@ -28,7 +28,7 @@ _MOVES = frozenset(
 
 
 class Noise(TorchDispatchMode):
-    """A mode in which results are moved; ``dtype`` is the shorter one."""
+    """A mode that moves the results of operators by a unit in the last place of ``dtype``, the shorter dtype."""
 
     def __init__(self, dtype: str, seed: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

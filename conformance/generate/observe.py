@@ -74,7 +74,7 @@ def memories(tensors: Iterable[torch.Tensor]) -> list[StorageWeakRef]:
 
 
 class Before:
-    """What arguments, a model and the process were before a call."""
+    """The arguments, the model and the process as they were before a call."""
 
     def __init__(self, arguments: Sequence[Any], module: torch.nn.Module) -> None:
         self._arguments = [each.detach().clone() if isinstance(each, torch.Tensor) else each for each in arguments]
@@ -150,7 +150,7 @@ def modes() -> dict[str, str]:
 
 
 def process_state() -> dict[str, str]:
-    """What a process has for everybody in it, as text, or as a digest where that may be private."""
+    """The state that all code of a process shares, as texts by name; as digests where it may be private."""
     return {
         **modes(),
         **{f"the variable {name}": _digest(value) for name, value in os.environ.items()},
@@ -165,7 +165,7 @@ def process_state() -> dict[str, str]:
 
 @functools.lru_cache(maxsize=1024)
 def _digest(text: str) -> str:
-    """A text that may be private, as something that shows whether it is the same."""
+    """A digest of a text that may be private, by which two such texts can be compared."""
     return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:8]
 
 
@@ -186,6 +186,6 @@ _NAMES = {
 
 
 def _functions(name: str) -> str:
-    """Which function every public name of a module or class is now, as a number."""
+    """A number that changes when a public name of a module or class stands for another function."""
     found = vars(_OWNERS[name])
     return str(hash(tuple(map(id, map(found.get, _NAMES[name])))))

@@ -29,6 +29,8 @@ from conformance.generate.observe import Before, differs, memories, observed, pr
 from conformance.generate.program import ELSEWHERE, Call, Program, Step, Trial
 
 _numbers = itertools.count()
+#: How many sources linecache may hold, which compilers and tracebacks read; then it is emptied.
+_MOST_SOURCES = 4000
 
 
 def play(trial: Trial, maker: Maker, *, leaks: bool = False, artifacts: Sequence[bytes] = ()) -> dict[str, Any]:
@@ -54,7 +56,7 @@ def play(trial: Trial, maker: Maker, *, leaks: bool = False, artifacts: Sequence
 
 @functools.cache
 def _freeze() -> None:
-    """Let garbage be collected fast: what was there before the first trial is none."""
+    """Make collections of garbage fast: objects from before the first trial are left out of them."""
     gc.collect()
     gc.freeze()
 
@@ -267,14 +269,15 @@ def _spoilt(arguments: list[Any], how: str) -> list[Any]:
 
 
 def build(program: Program, seed: int, *, wide: bool = False) -> torch.nn.Module:
-    """A model of a program, in evaluation mode; its weights are those of its specs for seed 0, others for another."""
+    """A model of a program, in evaluation mode. Its weights are those of the program's specs for seed 0, and different
+    ones for each other seed."""
     text = program.source(wide=wide)
     file = f"<generated {next(_numbers)}>"
     namespace: dict[str, Any] = {"__name__": "conformance_generated"}
     exec(compile(text, file, "exec"), namespace)
     # torch.jit.script and Dynamo read sources
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    if len(linecache.cache) > 4000:
+    if len(linecache.cache) > _MOST_SOURCES:
         linecache.clearcache()
     state = made_state(program, seed, wide=wide)
     torch.manual_seed(seed)
@@ -333,7 +336,7 @@ def _gradients(
 
 
 def _no_longer_given(given: list[torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Those of the weights that a backward pass began with which it has written to."""
+    """The weights that a backward pass began with and has written to, by name."""
     named = {f"the gradient of result {place}": each for place, each in enumerate(given)}
     return {name: each for name, each in named.items() if differs(each, _weights_for(each))}
 
@@ -388,6 +391,6 @@ _MODES: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = {
 
 
 def know(trial: Trial, coarsest: str, *, copies: bool, noises: int) -> list[dict[str, Any]]:
-    """What plain PyTorch computes in 64 bits: exactly, and so often with noise in the ``coarsest`` dtype."""
+    """What plain PyTorch computes in 64 bits: exactly, then ``noises`` times with noise of the ``coarsest`` dtype."""
     exact = play_wide(trial, copies=copies)
     return [exact, *(play_wide(trial, copies=copies, noise=(coarsest, seed)) for seed in range(noises))]

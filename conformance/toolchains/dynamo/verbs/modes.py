@@ -35,7 +35,7 @@ def compile_with(session: Session, model: int, options: dict[str, Any] | None, m
 
 @verb
 def surroundings(session: Session, thread: str = "this") -> dict[str, str]:
-    """What a process and a thread have for everybody in them, by name; of "this" thread or of a "new" one."""
+    """The state that all code of a process and of a thread shares, by name; of "this" thread or of a "new" one."""
     if thread == "this":
         return _surroundings()
     found: dict[str, str] = {}
@@ -87,7 +87,7 @@ def _surroundings() -> dict[str, str]:
 
 
 def _digest(text: str) -> str:
-    """A text that may be private, as something that shows whether it is the same."""
+    """A digest of a text that may be private, by which two such texts can be compared."""
     return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
 
 
