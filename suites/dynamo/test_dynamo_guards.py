@@ -164,7 +164,7 @@ def test_overlapping_views(host: DynamoDevice, bare: DynamoDevice, case: Prepare
 
 
 def kinds_of(inputs: tuple[torch.Tensor, ...], backend: Description) -> list[tuple[torch.Tensor, ...]]:
-    """The two arguments, others of each kind that the backend takes, and at last the first ones again."""
+    """The two arguments, then arguments of each other kind that the backend takes, then the first ones again."""
     x, y = inputs
     begun_later = tuple(torch.cat([each.new_ones(1), each.flatten()])[1:].view_as(each) for each in (x, y))
     kinds = [(x, y), begun_later, (x.double(), y.double()), (x[None], y[None])]

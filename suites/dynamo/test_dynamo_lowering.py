@@ -38,7 +38,7 @@ from conformance.toolchains.dynamo.promises import (
 
 EVERY_CASE: tuple[str, ...] = ()
 REPRESENTATIVE = ("chain", "several_outputs", "parameters", "views")
-#: What every backend takes: some of one class, and some that differ from another in a number alone.
+#: Cases of the floor, of which some share a class, and some differ from another in one number alone.
 COMPANY = ("chain", "size_one", "scalars", "loop")
 WRITING = ("writes_input", "writes_slice", "writes_buffer")
 

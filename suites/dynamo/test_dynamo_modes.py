@@ -47,9 +47,9 @@ from conformance.toolchains.dynamo.promises import (
 GUARDS = ("none", "no_grad", "inference_mode")
 READING = ("repeats_outputs", "returns_views", "strided_result", "odd_strides", "network")
 WRITING = ("writes_and_returns", "writes_view", "writes_slice", "writes_buffer", "normalised")
-#: Where the documentation says nothing: what is looked at all the same is reported.
+#: The source of clauses about which the documentation says nothing, and which are therefore reported.
 NOT_SAID = "https://docs.pytorch.org/docs/2.13/generated/torch.compile.html, which says nothing of it"
-#: No backend can know it.
+#: The name of an option and a mode that no backend can know.
 UNKNOWN = "no_such_thing_of_conformance"
 
 clause = clauses(source=EQUIVALENT, level=Level.COMPLETE)

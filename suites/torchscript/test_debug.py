@@ -23,13 +23,14 @@ from conformance.toolchains.torchscript.promises import DEBUG, INTERFACE, READY,
 
 BOTH = ("full", "lite")
 LITE = ("lite",)
-#: Of a case the argument that does not fit → where that shows: how the hierarchy of modules ends, and the source.
+#: For each case: the position of an argument that does not fit → where the error must point to, by the end of the
+#: hierarchy of modules and the source text.
 PLACES = {
     "two_branches": {
         1: ("left(_Adder)::forward.aten::add", "x + y"),
         2: ("right(_Subtractor)::forward.aten::sub", "x - y"),
     },
-    # without a backend the lite interpreter knows no method here
+    # PyTorch alone names no method here on the lite interpreter
     "blocks": {1: ("aten::add", "x + in_branch"), 2: ("aten::sub", "x - in_loop")},
 }
 
@@ -37,8 +38,8 @@ clause = clauses(source=DEBUG, level=Level.COMPLETE)
 
 
 def misfit(case: PreparedCase, position: int) -> tuple[Any, ...]:
-    """Inputs of the case's first call, of which the one at ``position`` fits none of the others: another size, or
-    numbers of rows that are not there."""
+    """The inputs of the case's first call, with one at ``position`` that does not fit the others: of another size, or
+    with indices out of range."""
     inputs = list(case.call.inputs)
     whole = not inputs[position].is_floating_point()
     inputs[position] = inputs[position] + 100 if whole else torch.ones(2, 5)
@@ -47,7 +48,7 @@ def misfit(case: PreparedCase, position: int) -> tuple[Any, ...]:
 
 @contextlib.contextmanager
 def failing(what: str) -> Iterator[Refusal]:
-    """Within the block a run must fail, and not with the words for a backend that is not available: this one is."""
+    """A block in which a run must fail, but not by the error for a backend that is not available."""
     with refused(what) as refusal:
         yield refusal
     check(NOT_AVAILABLE not in refusal.text, f"{what}: the backend is available, and the error says that it is not")

@@ -47,7 +47,7 @@ from conformance.toolchains.torchscript.specs import with_foreign_entries
 
 EVERY_CASE: tuple[str, ...] = ()
 REPRESENTATIVE = ("add", "two_methods", "parameters", "conv_net")
-#: What every backend takes.
+#: Cases that every backend takes, to be used side by side with others.
 COMPANY = ("add", "add_sub")
 
 clause = clauses(level=Level.CORE)

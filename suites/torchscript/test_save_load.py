@@ -34,7 +34,7 @@ from conformance.toolchains.torchscript.promises import (
 
 EVERY_CASE: tuple[str, ...] = ()
 REPRESENTATIVE = ("add", "two_methods", "parameters", "lstm")
-#: What every backend takes.
+#: Cases that every backend takes, to be used side by side with others.
 COMPANY = ("add", "add_sub")
 
 clause = clauses(level=Level.CORE)
@@ -130,7 +130,7 @@ def test_several_models_loaded(
 def _loaded(
     host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase, variant: int
 ) -> tuple[Module, tuple[Call, ...]]:
-    """What a target loads of a case's module, and its calls."""
+    """A case's module with the weights of ``variant``, lowered, saved and loaded on a target; and its calls."""
     return target.load(host.save(host.lower(host.script(case, variant)))), calls_of_twin(host, case, variant)
 
 
