@@ -19,6 +19,7 @@ import torch
 from conformance.api.errors import DeviceEnded
 from conformance.compare.comparison import describe
 from conformance.compare.values import tensors_in
+from conformance.generate.leftovers import left_by
 from conformance.generate.program import Trial
 from conformance.generate.randomness import all_same, are_two_draws, drawn_once, is_same
 from conformance.generate.tolerances import coarseness, tolerances_of
@@ -240,16 +241,11 @@ class _Judge:
         late = [each for each in row["late"] if each not in eager["late"]]
         if late:
             yield Difference(number, "values", f"result of call {late[0] + 1} changed after it was given")
-        state = {name: change for name, change in row["state"].items() if name not in eager["state"]}
-        for name, (was, now) in state.items():
+        for name, (was, now) in left_by(row["state"], eager["state"]).items():
             yield Difference(number, "process state", f"the trial changed {name}: it was {was}, and is {now}")
         if row.get("kept", 0) > eager.get("kept", 0):
-            yield Difference(
-                number,
-                "memory",
-                f"{row['kept']} tensors of calls are in memory when all is dropped; in plain PyTorch {eager['kept']}",
-                "release",
-            )
+            text = f"{row['kept']} tensors of calls are in memory when all is dropped; in plain PyTorch {eager['kept']}"
+            yield Difference(number, "memory", text, "release")
 
     # Values.
 

@@ -149,6 +149,10 @@ def modes() -> dict[str, str]:
     }
 
 
+#: What stands for something of a process that is not there before a trial, or after it.
+ABSENT = "not there"
+
+
 def process_state() -> dict[str, str]:
     """The state that all code of a process shares, as texts by name; as digests where it may be private."""
     return {

@@ -25,7 +25,7 @@ from conformance.generate.answers import written
 from conformance.generate.inputs import arguments_of, make
 from conformance.generate.makers import Maker, MovingMaker, SavingMaker, Shadow
 from conformance.generate.noise import Noise
-from conformance.generate.observe import Before, differs, memories, observed, process_state
+from conformance.generate.observe import ABSENT, Before, differs, memories, observed, process_state
 from conformance.generate.program import ELSEWHERE, Call, Program, Step, Trial
 
 _numbers = itertools.count()
@@ -123,7 +123,7 @@ class Player:
         after = process_state()
         names = sorted({*before, *after})
         changed = {
-            name: [before.get(name, "not there"), after.get(name, "not there")]
+            name: [before.get(name, ABSENT), after.get(name, ABSENT)]
             for name in names
             if before.get(name) != after.get(name)
         }

@@ -229,6 +229,26 @@ def test_modes_and_functions_that_change_are_seen() -> None:
         torch.set_anomaly_enabled(False)
 
 
+@pytest.mark.parametrize(
+    ("name", "before", "seen"),
+    [("_COMPILER_STATE", None, []), ("_COMPILER_STATE", "1", ["process state"]), ("LD_ONE", None, ["process state"])],
+    ids=["new, its maker's own", "another value", "read by others"],
+)
+def test_a_variable_of_the_environment_that_a_trial_leaves(
+    monkeypatch: pytest.MonkeyPatch, name: str, before: str | None, seen: list[str]
+) -> None:
+    def around(module: torch.nn.Module) -> Callable[..., Any]:
+        def call(x: torch.Tensor) -> Any:
+            monkeypatch.setenv(name, "2")
+            return module(x)
+
+        return call
+
+    if before is not None:
+        monkeypatch.setenv(name, before)
+    assert found(ADD, around) == seen
+
+
 def test_memory_that_is_kept_is_seen() -> None:
     kept: list[Any] = []
 

@@ -1,0 +1,21 @@
+"""What a trial leaves otherwise for everybody in its process, and does not in plain PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from conformance.generate.observe import ABSENT
+from conformance.toolchains.assertions import is_variable_of_others
+
+
+def left_by(state: Mapping[str, Sequence[str]], eager: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, str]]:
+    """What each thing was before a trial and is after it, where it changed for the backend alone.
+
+    A variable of the environment that is new, and nobody's but its maker's, as Inductor's beneath a backend that
+    compiles with it, is left out: the clauses about what surrounds a call report it, and judge nobody by it.
+    """
+    return {
+        name: (was, now)
+        for name, (was, now) in state.items()
+        if name not in eager and (was != ABSENT or is_variable_of_others(name))
+    }
