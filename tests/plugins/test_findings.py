@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +20,9 @@ SCRIPTS = sorted(FOLDER.glob("*.py"))
 LIBRARIES = Path(torch.__file__).parent / "lib"
 ENVIRONMENTS = REPOSITORY / "build" / "environments"
 #: Vendors whose packages may be in environments of their own, made by `reports/regenerate.py`: what is imported there.
-VENDORS = {"iree": "iree.turbine", "openvino": "openvino", "tvm": "tvm", "zentorch": "zentorch"}
+VENDORS = {"docc": "docc.torch", "iree": "iree.turbine", "openvino": "openvino", "tvm": "tvm", "zentorch": "zentorch"}
+#: Where docc finds the compiler that it starts, and which one it starts without it.
+DOCC_COMPILER = ("DOCC_BACKEND_COMPILER", "clang++-21")
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
@@ -35,6 +39,8 @@ def test_a_reproducer_shows_what_it_says(script: Path) -> None:
             pytest.skip(
                 f"{vendor} is not installed; python reports/upstream.py {vendor} installs it and runs its scripts"
             )
+    if vendor == "docc" and shutil.which(os.environ.get(*DOCC_COMPILER)) is None:
+        pytest.skip(f"docc needs a compiler: install {DOCC_COMPILER[1]}, or name another Clang in {DOCC_COMPILER[0]}")
     lacking = toolchain_named("executorch").lacking()
     if script.name.startswith("executorch_") and lacking:
         pytest.skip(lacking)
