@@ -165,7 +165,7 @@ def test_inputs_are_untouched(host: DynamoDevice, case: PreparedCase) -> None:
 @clause(
     "compile.aliases",
     source=(EQUIVALENT, FAKE_TENSORS),
-    cases=("chain", "several_outputs", "returns_views", "strided_result", "writes_input"),
+    cases=("chain", "several_outputs", "returns_views", "returns_clones", "strided_result", "writes_input"),
 )
 def test_aliases(host: DynamoDevice, case: PreparedCase) -> None:
     """Outputs share memory with the inputs and with one another exactly where they do in eager PyTorch."""

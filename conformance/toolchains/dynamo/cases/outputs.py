@@ -38,6 +38,15 @@ class RepeatsOutputs(torch.nn.Module):
         return z, y, z, self.weight, self.offset, 3, None
 
 
+@case("returns_clones", f.elementwise, f.views, f.several_outputs, samples=pairs(3, 4))
+class ReturnsClones(torch.nn.Module):
+    """Copies of an argument, of a view of it, and of what it computed: a caller may write to them."""
+
+    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        z = torch.relu(x - y)
+        return x.clone(), x.t().clone(), z, z.clone()
+
+
 @case("writes_view", f.input_mutation, f.views, f.several_outputs, samples=pairs(4, 3), everywhere=True)
 class WritesView(torch.nn.Module):
     """To a view of an argument, which it returns beside another view of it."""

@@ -146,6 +146,20 @@ class DynamoCopiesResults(DynamoControl):
         return changed(super().call(code, arguments), lambda tensor: tensor.clone())
 
 
+@saboteur("compile.aliases")
+class DynamoDropsClones(DynamoControl):
+    """A copy that nothing is computed from is taken for its original: what a model returns of it is the argument."""
+
+    name = "dynamo_drops_clones"
+
+    def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        for node in graph.graph.nodes:
+            if node.op == "call_method" and node.target == "clone":
+                node.replace_all_uses_with(node.args[0])
+        graph.recompile()
+        return super().lower(graph, example_inputs)
+
+
 @saboteur("compile.inputs-untouched")
 class DynamoWritesInput(DynamoControl):
     """The last row of the first input is used as scratch memory."""
