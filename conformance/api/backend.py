@@ -180,6 +180,16 @@ class ExecuTorchBackend(Backend):
         lowered; import the ahead-of-time half here."""
         raise NotImplementedError(f"{type(self).__name__} says by partitioner() how a model is delegated")
 
+    def quantizer(self, case: LoweredCase) -> Any:
+        """A fresh quantizer of PT2E, by which a model is prepared before it is lowered; None where there is none, and
+        quantised models are not asked for."""
+        return None
+
+    def partitioner_with_data(self, case: LoweredCase) -> Any:
+        """A partitioner whose preprocess puts weights into a file of their own, a .ptd beside the .pte; None where
+        there is none."""
+        return None
+
     def load(self) -> None:
         """Load :attr:`libraries` into the process of ExecuTorch's runtime. Called only where programs run."""
         import ctypes

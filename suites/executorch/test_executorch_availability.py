@@ -11,11 +11,11 @@ from conformance.contract import Control, Level, clauses
 from conformance.discovery.describing import Description
 from conformance.toolchains.executorch.assertions import assert_calls, assert_computes
 from conformance.toolchains.executorch.client import ExecuTorchDevice, PreparedCase
+from conformance.toolchains.executorch.promises import AVAILABLE, REGISTERED, TABLE
 
 NONE, FULL = Availability.NONE, Availability.FULL
-DELEGATES = "https://docs.pytorch.org/executorch/stable/compiler-delegate-and-partitioner.html"
 
-clause = clauses(source=DELEGATES, level=Level.CORE, control=Control.NONE)
+clause = clauses(source=REGISTERED, level=Level.CORE, control=Control.NONE)
 
 
 @clause("registry.registered")
@@ -56,7 +56,7 @@ def test_unregistered(host: ExecuTorchDevice, bare: ExecuTorchDevice, case: Prep
     check(backend.name in said, f"the log of the refusal does not name {backend.name!r}: {said.strip():.300}")
 
 
-@clause("registry.claim", level=Level.MOBILE, targets=(FULL, NONE))
+@clause("registry.claim", source=AVAILABLE, level=Level.MOBILE, targets=(FULL, NONE))
 def test_claim(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase, backend: Description) -> None:
     """is_available is true exactly where a method can be loaded and run."""
     program = host.emit(host.lower(case))
@@ -67,14 +67,14 @@ def test_claim(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedC
             assert_computes(target, program, case, case.name)
 
 
-@clause("registry.claim-stable", level=Level.MOBILE, targets=(FULL, NONE))
+@clause("registry.claim-stable", source=AVAILABLE, level=Level.MOBILE, targets=(FULL, NONE))
 def test_claim_stable(target: ExecuTorchDevice, backend: Description) -> None:
     """Asked a hundred times, a delegate says the same about whether it is available."""
     answers = set(target.available(backend.name, 100))
     check(len(answers) == 1, f"{backend.name!r} is available at one question and not at another")
 
 
-@clause("registry.target", level=Level.MOBILE, hosts=(FULL, NONE), targets=(NONE,))
+@clause("registry.target", source=TABLE, level=Level.MOBILE, hosts=(FULL, NONE), targets=(NONE,))
 def test_target(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase, backend: Description) -> None:
     """Where the delegate is not available a program loads, and its method is refused; the log says that it is not
     available, by its name."""
@@ -86,13 +86,15 @@ def test_target(host: ExecuTorchDevice, target: ExecuTorchDevice, case: Prepared
     check(wanted in said, f"expected the log of the refusal to say {wanted!r}, found {said.strip():.300}")
 
 
-@clause("registry.regained", level=Level.MOBILE, hosts=(NONE,), targets=(FULL,), cases=("add", "parameters"))
+@clause(
+    "registry.regained", source=TABLE, level=Level.MOBILE, hosts=(NONE,), targets=(FULL,), cases=("add", "parameters")
+)
 def test_regained(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
     """A program that was lowered on a host where the delegate is not available is right where it is."""
     assert_computes(target, host.emit(host.lower(case)), case, f"{case.name}, lowered where not available")
 
 
-@clause("registry.lost", source="pytorch/pytorch#53068", level=Level.MOBILE, cases=("add_sub", "linear"))
+@clause("registry.lost", source=TABLE, level=Level.MOBILE, cases=("add_sub", "linear"))
 def test_lost(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase, backend: Description) -> None:
     """Where a delegate becomes unavailable after a method was loaded, a call raises or is right, and loading is
     refused; when it comes back, what was loaded before is right, and what is loaded then."""

@@ -9,11 +9,12 @@ from conformance.api.availability import Availability
 from conformance.compare.assertions import assert_close
 from conformance.contract import Level, clauses
 from conformance.toolchains.executorch.client import ExecuTorchDevice, PreparedCase
+from conformance.toolchains.executorch.promises import BUNDLED, SPLIT
 
 NONE, FULL = Availability.NONE, Availability.FULL
 REPRESENTATIVE = ("add_sub", "linear", "conv_net", "two_methods")
 
-clause = clauses(source="https://docs.pytorch.org/executorch/stable/bundled-io.html", level=Level.MOBILE)
+clause = clauses(source=BUNDLED, level=Level.MOBILE)
 
 
 @clause("bundle.verifies", cases=REPRESENTATIVE)
@@ -50,7 +51,7 @@ def test_runs(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCa
         target.verify(bundled, call.method, 0)
 
 
-@clause("bundle.unavailable", cases=("add_sub", "linear"), hosts=(NONE,), targets=(FULL,))
+@clause("bundle.unavailable", source=(BUNDLED, SPLIT), cases=("add_sub", "linear"), hosts=(NONE,), targets=(FULL,))
 def test_unavailable(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
     """A program is bundled on a host where the delegate is not available, and verified where it is."""
     bundled = host.bundle(host.lower(case), case.calls)

@@ -6,30 +6,32 @@ from conformance.api.assertions import check
 from conformance.api.verdicts import NotExercised
 from conformance.compare.assertions import assert_close, assert_equal
 from conformance.contract import Control, Level, clauses
+from conformance.run.result import Record
 from conformance.toolchains.executorch.client import ExecuTorchDevice, PreparedCase
+from conformance.toolchains.executorch.promises import HANDLE_MAP, TRACED
 
-DELEGATE_DEBUG = "https://docs.pytorch.org/executorch/stable/delegate-debugging.html"
-
-clause = clauses(source=DELEGATE_DEBUG, level=Level.COMPLETE)
+clause = clauses(source=TRACED, level=Level.COMPLETE)
 
 
 @clause(
     "trace.same-results",
-    source="https://docs.pytorch.org/executorch/stable/etdump.html",
     cases=("add_sub", "linear", "conv_net", "running_sum"),
 )
-def test_same_results(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
-    """A program that is loaded with tracing on gives the same results, bit by bit, as without."""
+def test_same_results(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase, record: Record) -> None:
+    """A program that is loaded with tracing on gives the same results as without; whether bit by bit is reported."""
     program = host.emit(host.lower(case))
     plain = target.open(program)["forward"]
     traced = target.load_method(target.load_traced(program), "forward")
     for number, call in enumerate(case.calls):
         found = target.run(traced, call.inputs)
         assert_close(found, call.expected, f"{case.name}, call {number}, traced")
-        assert_equal(found, target.run(plain, call.inputs), f"{case.name}, call {number}, traced and not")
+        with record.reporting():
+            assert_equal(found, target.run(plain, call.inputs), f"{case.name}, call {number}, traced and not")
 
 
-@clause("trace.handle-map", cases=("linear", "conv_net", "sandwich", "two_methods"), control=Control.NONE)
+@clause(
+    "trace.handle-map", source=HANDLE_MAP, cases=("linear", "conv_net", "sandwich", "two_methods"), control=Control.NONE
+)
 def test_handle_map(host: ExecuTorchDevice, case: PreparedCase) -> None:
     """The debug handle map of a delegate names only debug handles that its part of the graph has."""
     maps = host.handle_maps(host.lower(case))

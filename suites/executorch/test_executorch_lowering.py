@@ -12,6 +12,17 @@ from conformance.discovery.describing import Description
 from conformance.run.result import Record
 from conformance.toolchains.executorch.assertions import assert_calls, assert_computes, check_called
 from conformance.toolchains.executorch.client import COMPANION, ExecuTorchDevice, PreparedCase
+from conformance.toolchains.executorch.promises import (
+    COMPILED_BLOB,
+    DYNAMIC,
+    EACH_METHOD,
+    NOT_IN_PLACE,
+    ORDER,
+    PARTITIONED,
+    PROGRAM_UNCHANGED,
+    SAME_PROGRAM,
+    STATE_KEPT,
+)
 
 EVERY_CASE: tuple[str, ...] = ()
 #: What every backend takes.
@@ -19,11 +30,8 @@ FLOOR = ("add", "add_sub")
 REPRESENTATIVE = ("add", "parameters", "conv_net", "two_methods")
 STATEFUL = ("running_sum", "shifting_window")
 
-DOCUMENTATION = "https://docs.pytorch.org/executorch/stable"
-DELEGATES = f"{DOCUMENTATION}/compiler-delegate-and-partitioner.html"
-RUNTIME = f"{DOCUMENTATION}/runtime-python-api-reference.html"
 
-clause = clauses(source=DELEGATES, level=Level.CORE)
+clause = clauses(source=SAME_PROGRAM, level=Level.CORE)
 
 
 @clause("delegate.outputs", cases=EVERY_CASE)
@@ -33,7 +41,7 @@ def test_outputs(host: ExecuTorchDevice, target: ExecuTorchDevice, case: Prepare
     assert_computes(target, host.emit(host.lower(case)), case, case.name)
 
 
-@clause("delegate.delegated", cases=EVERY_CASE, control=Control.NONE)
+@clause("delegate.delegated", source=PARTITIONED, cases=EVERY_CASE, control=Control.NONE)
 def test_delegated(host: ExecuTorchDevice, case: PreparedCase, backend: Description, record: Record) -> None:
     """The work is done by the delegate: where a model has only what every backend takes, nothing is left to
     ExecuTorch's kernels, and the plan calls the delegate. Whatever a graph delegates the plan calls."""
@@ -57,7 +65,7 @@ def test_by_steps(host: ExecuTorchDevice, target: ExecuTorchDevice, case: Prepar
     assert_computes(target, host.emit(host.lower(case, by_steps=True)), case, f"{case.name}, lowered by steps")
 
 
-@clause("delegate.fallback", cases=("left_over", "sandwich", "tied_weights"))
+@clause("delegate.fallback", source=PARTITIONED, cases=("left_over", "sandwich", "tied_weights"))
 def test_fallback(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
     """What the partitioner leaves alone runs in ExecuTorch's kernels, and both halves together are right; a constant
     that both use is the same in both."""
@@ -67,13 +75,13 @@ def test_fallback(host: ExecuTorchDevice, target: ExecuTorchDevice, case: Prepar
         raise NotExercised(f"the partitioner takes all of {case.name}: nothing is left to ExecuTorch's kernels")
 
 
-@clause("delegate.nothing-to-do", cases=("only_left_over", "input_returned", "unused_input"))
+@clause("delegate.nothing-to-do", source=PARTITIONED, cases=("only_left_over", "input_returned", "unused_input"))
 def test_nothing_to_do(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
     """A model with little or nothing for the delegate lowers to a program that runs."""
     assert_computes(target, host.emit(host.lower(case)), case, case.name)
 
 
-@clause("delegate.several-partitions", source="pytorch/executorch#20384", cases=("sandwich",))
+@clause("delegate.several-partitions", source=PARTITIONED, cases=("sandwich",))
 def test_several_partitions(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
     """A graph that is cut into several parts, by what is left between them, computes what eager PyTorch does, in any
     order of calls, and a second program of it that was lowered in the same process too."""
@@ -83,7 +91,11 @@ def test_several_partitions(host: ExecuTorchDevice, target: ExecuTorchDevice, ca
         assert_calls(target, methods, (*case.calls, *reversed(case.calls)), f"{case.name}, lowering {number}")
 
 
-@clause("delegate.original-untouched", cases=(*REPRESENTATIVE, *STATEFUL, "left_over", "dynamic_linear"))
+@clause(
+    "delegate.original-untouched",
+    source=(PROGRAM_UNCHANGED, NOT_IN_PLACE),
+    cases=(*REPRESENTATIVE, *STATEFUL, "left_over", "dynamic_linear"),
+)
 def test_original_untouched(host: ExecuTorchDevice, case: PreparedCase) -> None:
     """Partitioning and preprocess leave the exported program alone: its graph and what is known of each node, its
     signature and its state."""
@@ -95,7 +107,7 @@ def test_original_untouched(host: ExecuTorchDevice, case: PreparedCase) -> None:
     check(not changed, f"lowering {case.name} has changed what was exported: {', '.join(changed)}")
 
 
-@clause("delegate.twice", cases=("parameters", "linear", "conv"))
+@clause("delegate.twice", source=COMPILED_BLOB, cases=("parameters", "linear", "conv"))
 def test_twice(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
     """Two models of one kind with other weights, and one model twice, lowered in one process: each computes with its
     own weights."""
@@ -109,18 +121,21 @@ def test_twice(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedC
             assert_close(target.run(loaded[which], call.inputs), expected, f"{case.name}, {which} of two models")
 
 
-@clause("delegate.deterministic", cases=REPRESENTATIVE)
+@clause("delegate.deterministic", source=COMPILED_BLOB, cases=REPRESENTATIVE)
 def test_deterministic(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase, record: Record) -> None:
-    """A model that is lowered twice gives two programs that compute the same, bit by bit."""
+    """A model that is lowered twice gives two programs that compute the same; whether bit by bit is reported."""
     programs = [host.emit(host.lower(case)) for _ in range(2)]
     methods = [target.open(each, case.methods) for each in programs]
     for call in case.calls:
         one, other = (target.run(each[call.method], call.inputs) for each in methods)
-        assert_equal(one, other, f"{case.name}.{call.method}, lowered twice")
+        for found in (one, other):
+            assert_close(found, call.expected, f"{case.name}.{call.method}, lowered twice")
+        with record.reporting():
+            assert_equal(one, other, f"{case.name}.{call.method}, lowered twice")
     record.note(f"{case.name}: lowered twice, the bytes are {'the same' if len(set(programs)) == 1 else 'different'}")
 
 
-@clause("delegate.several-methods", source=RUNTIME, cases=("two_methods", "same_signatures"))
+@clause("delegate.several-methods", source=EACH_METHOD, cases=("two_methods", "same_signatures"))
 def test_several_methods(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
     """Methods of one program, with signatures and weights of their own, each compute their own, called in turns."""
     methods = target.open(host.emit(host.lower(case)), case.methods)
@@ -128,7 +143,7 @@ def test_several_methods(host: ExecuTorchDevice, target: ExecuTorchDevice, case:
     assert_calls(target, methods, (*in_turns, *reversed(in_turns)), case.name)
 
 
-@clause("delegate.methods-apart", cases=("two_methods", "same_signatures"))
+@clause("delegate.methods-apart", source=EACH_METHOD, cases=("two_methods", "same_signatures"))
 def test_methods_apart(
     host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase, backend: Description
 ) -> None:
@@ -143,7 +158,7 @@ def test_methods_apart(
 
 @clause(
     "delegate.dynamic-sizes",
-    source="pytorch/executorch#22410, pytorch/executorch#9094",
+    source=DYNAMIC,
     cases=("dynamic_rows", "dynamic_linear", "dynamic_conv"),
 )
 def test_dynamic_sizes(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
@@ -153,7 +168,7 @@ def test_dynamic_sizes(host: ExecuTorchDevice, target: ExecuTorchDevice, case: P
     assert_calls(target, methods, (*case.calls, *reversed(case.calls)), case.name)
 
 
-@clause("delegate.mutable-state", source="pytorch/executorch#21507, pytorch/executorch#21979", cases=STATEFUL)
+@clause("delegate.mutable-state", source=STATE_KEPT, cases=STATEFUL)
 def test_mutable_state(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
     """Buffers that a method writes keep their values from call to call, and begin anew in each program that is
     loaded."""
@@ -166,7 +181,7 @@ def test_mutable_state(host: ExecuTorchDevice, target: ExecuTorchDevice, case: P
     assert_computes(target, program, case, f"{case.name}, loaded after others had run")
 
 
-@clause("delegate.order", source="pytorch/executorch#12890", cases=("three_in_three_out", "nested"))
+@clause("delegate.order", source=ORDER, cases=("three_in_three_out", "nested"))
 def test_order(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
     """Several inputs and outputs of one shape come in the order of the model."""
     method = target.open(host.emit(host.lower(case)))["forward"]
@@ -177,7 +192,7 @@ def test_order(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedC
             assert_close(found[place], expected, f"{case.name}, output {place}")
 
 
-@clause("delegate.other-models", source="pytorch/executorch#12804", cases=("parameters", "conv_net", "left_over"))
+@clause("delegate.other-models", cases=("parameters", "conv_net", "left_over"))
 def test_other_models(
     host: ExecuTorchDevice,
     target: ExecuTorchDevice,
@@ -192,7 +207,7 @@ def test_other_models(
         assert_calls(target, loaded, each.calls, f"{each.name}, one of {len(cases)} models")
 
 
-@clause("delegate.same-partitioner", source="pytorch/executorch#12804, pytorch/executorch#15541", cases=REPRESENTATIVE)
+@clause("delegate.same-partitioner", source=PARTITIONED, cases=REPRESENTATIVE)
 def test_same_partitioner(
     host: ExecuTorchDevice,
     target: ExecuTorchDevice,
@@ -205,7 +220,9 @@ def test_same_partitioner(
         assert_computes(target, host.emit(host.lower(each, shared=True)), each, f"{each.name}, by one partitioner")
 
 
-@clause("delegate.beside-another", level=Level.COMPLETE, cases=("left_over", "linear", "two_methods"))
+@clause(
+    "delegate.beside-another", source=PARTITIONED, level=Level.COMPLETE, cases=("left_over", "linear", "two_methods")
+)
 def test_beside_another(
     host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase, backend: Description
 ) -> None:

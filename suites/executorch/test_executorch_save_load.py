@@ -11,14 +11,22 @@ from conformance.run.cell_context import CellContext
 from conformance.run.result import Record
 from conformance.toolchains.executorch.assertions import assert_calls, assert_computes, is_refused
 from conformance.toolchains.executorch.client import ExecuTorchDevice, Method, PreparedCase, Program
+from conformance.toolchains.executorch.promises import (
+    ALIGNED,
+    ANY_SOURCE,
+    EVERY_INIT,
+    FREED,
+    INIT,
+    INVALID_PROGRAM,
+    PORTABLE,
+    SPECS,
+)
 
 REPRESENTATIVE = ("add", "parameters", "conv_net", "two_methods")
 
-RUNTIME = "https://docs.pytorch.org/executorch/stable/runtime-python-api-reference.html"
-INTERFACE = "https://docs.pytorch.org/executorch/stable/backend-delegates-integration.html"
 DELEGATES = "https://docs.pytorch.org/executorch/stable/compiler-delegate-and-partitioner.html"
 
-clause = clauses(source=RUNTIME, level=Level.CORE)
+clause = clauses(source=PORTABLE, level=Level.CORE)
 
 
 @clause("program.same-outputs", cases=REPRESENTATIVE)
@@ -32,7 +40,7 @@ def test_same_outputs(host: ExecuTorchDevice, target: ExecuTorchDevice, case: Pr
     assert_calls(target, methods, (*case.calls, *case.calls), f"{case.name}, its host gone")
 
 
-@clause("program.ways", cases=("add", "linear"))
+@clause("program.ways", source=ANY_SOURCE, cases=("add", "linear"))
 def test_ways(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
     """A program is the same by whichever way it is loaded: from a path, an open file, bytes, a bytearray; and once
     more from the same, when the first is gone."""
@@ -43,7 +51,7 @@ def test_ways(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCa
             assert_calls(target, methods, case.calls, f"{case.name}, loaded via {via}")
 
 
-@clause("program.truncated", cases=("add", "linear"))
+@clause("program.truncated", source=INVALID_PROGRAM, cases=("add", "linear"))
 def test_truncated(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
     """A truncated .pte is refused, wherever it ends."""
     program = host.emit(host.lower(case))
@@ -54,7 +62,7 @@ def test_truncated(host: ExecuTorchDevice, target: ExecuTorchDevice, case: Prepa
     assert_computes(target, program, case, f"{case.name}, after parts of it were refused")
 
 
-@clause("program.blob-truncated", source=DELEGATES, cases=("add", "linear", "conv"), control=Control.NONE)
+@clause("program.blob-truncated", source=INIT, cases=("add", "linear", "conv"), control=Control.NONE)
 def test_blob_truncated(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase, record: Record) -> None:
     """A blob that ends early, or is empty, inside a well-formed .pte: the method is refused, or computes what is right;
     no crash, no hang, no wrong number."""
@@ -68,7 +76,6 @@ def test_blob_truncated(host: ExecuTorchDevice, target: ExecuTorchDevice, case: 
 
 @clause(
     "program.no-host-paths",
-    source=DELEGATES,
     cases=("add", "linear", "conv_net"),
     control=Control.NONE,
 )
@@ -79,7 +86,7 @@ def test_no_host_paths(host: ExecuTorchDevice, case: PreparedCase) -> None:
     check(not found, f"the program of {case.name} names {', '.join(found)}, of the process that lowered it")
 
 
-@clause("program.blob-garbled", source=DELEGATES, cases=("add", "linear", "conv"), control=Control.NONE)
+@clause("program.blob-garbled", source=INIT, cases=("add", "linear", "conv"), control=Control.NONE)
 def test_blob_garbled(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
     """What is no blob at all, inside a well-formed .pte, is refused with an error: zeros, ones, noise, a text, the blob
     backwards, or behind something else. No crash and no hang; and the good program is right afterwards."""
@@ -104,7 +111,7 @@ def _garbled(blob: bytes) -> dict[str, bytes]:
     }
 
 
-@clause("program.specs", source=INTERFACE, cases=("add", "linear", "two_methods"), control=Control.NONE)
+@clause("program.specs", source=SPECS, cases=("add", "linear", "two_methods"), control=Control.NONE)
 def test_specs(host: ExecuTorchDevice, case: PreparedCase) -> None:
     """A .pte has for each delegate the compile specs of the partitioner's DelegationSpec, byte by byte: preprocess
     leaves them alone."""
@@ -118,7 +125,7 @@ def test_specs(host: ExecuTorchDevice, case: PreparedCase) -> None:
             )
 
 
-@clause("program.specs-damaged", source=INTERFACE, cases=("add", "linear"), control=Control.NONE)
+@clause("program.specs-damaged", source=(INIT, SPECS), cases=("add", "linear"), control=Control.NONE)
 def test_specs_damaged(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase, record: Record) -> None:
     """Where a compile spec is missing from a .pte, is empty, or holds something else, the method is refused, or
     computes what is right; no crash, no wrong number."""
@@ -135,7 +142,7 @@ def test_specs_damaged(host: ExecuTorchDevice, target: ExecuTorchDevice, case: P
     assert_computes(target, program, case, f"{case.name}, after damaged specs")
 
 
-@clause("program.file-removed", source=INTERFACE, cases=("linear", "conv_net", "two_methods"))
+@clause("program.file-removed", source=FREED, cases=("linear", "conv_net", "two_methods"))
 def test_file_removed(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
     """What was loaded from a file goes on working when the file is removed: a delegate reads nothing of its blob after
     it has freed it."""
@@ -145,7 +152,7 @@ def test_file_removed(host: ExecuTorchDevice, target: ExecuTorchDevice, case: Pr
     assert_calls(target, methods, (*case.calls, *case.calls), f"{case.name}, its file removed")
 
 
-@clause("program.alignment", source=INTERFACE, level=Level.COMPLETE, cases=("linear", "conv", "sandwich"))
+@clause("program.alignment", source=ALIGNED, level=Level.COMPLETE, cases=("linear", "conv", "sandwich"))
 def test_alignment(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
     """A blob is read wherever it lies: a program whose segments begin at multiples of four bytes, as ExecuTorch's
     configuration allows, computes the same."""
@@ -154,19 +161,20 @@ def test_alignment(host: ExecuTorchDevice, target: ExecuTorchDevice, case: Prepa
         assert_computes(target, program, case, f"{case.name}, segments at multiples of {alignment} bytes")
 
 
-@clause("program.reproducible", source=DELEGATES, level=Level.COMPLETE, cases=REPRESENTATIVE)
-def test_reproducible(context: CellContext, host: ExecuTorchDevice, case: PreparedCase) -> None:
-    """The same model gives the same bytes, lowered twice in one process and once in another: what was built can be
-    built again and compared."""
+@clause("program.reproducible", source=DELEGATES, level=Level.REPORTED, cases=REPRESENTATIVE)
+def test_reproducible(context: CellContext, host: ExecuTorchDevice, case: PreparedCase, record: Record) -> None:
+    """Whether the same model gives the same bytes, lowered twice in one process and once in another, so that what was
+    built can be built again and compared."""
     first, again = (host.emit(host.lower(case)) for _ in range(2))
     other_host: ExecuTorchDevice = context.device("host again", Availability.FULL)
     elsewhere = other_host.emit(other_host.lower(case))
     for what, program in (("in the same process", again), ("in another process", elsewhere)):
-        check(
-            program == first,
-            f"{case.name}, lowered again {what}: expected the same {len(first)} bytes, found {len(program)} of which "
-            f"the first that differs is at {_first_difference(first, program)}",
-        )
+        with record.reporting():
+            check(
+                program == first,
+                f"{case.name}, lowered again {what}: expected the same {len(first)} bytes, found {len(program)} of "
+                f"which the first that differs is at {_first_difference(first, program)}",
+            )
 
 
 def _first_difference(one: bytes, other: bytes) -> int:
@@ -175,7 +183,7 @@ def _first_difference(one: bytes, other: bytes) -> int:
     )
 
 
-@clause("program.overlapping-lives", cases=("parameters", "two_methods"))
+@clause("program.overlapping-lives", source=EVERY_INIT, cases=("parameters", "two_methods"))
 def test_overlapping_lives(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
     """A program that is loaded while another of the same bytes is in use, and one that outlives it, compute the
     same: a method of one is called between those of the other."""

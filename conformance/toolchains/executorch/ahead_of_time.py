@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator
+import typing
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -52,6 +53,39 @@ def exported_methods(model: torch.nn.Module, examples: Mapping[str, tuple[Any, .
             shapes = (shapes,)  # all of them are one argument, *inputs
         found[method] = torch.export.export(module.eval(), inputs, dynamic_shapes=shapes)
     return found
+
+
+def quantised(program: ExportedProgram, quantizer: Any, calibrating: Sequence[tuple[Any, ...]]) -> ExportedProgram:
+    """An exported program after PT2E: prepared by a quantizer, calibrated with some inputs, converted and exported
+    again."""
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+    prepared = prepare_pt2e(program.module(), quantizer)
+    for inputs in calibrating:
+        prepared(*inputs)
+    return torch.export.export(convert_pt2e(prepared), calibrating[0])
+
+
+def plain_quantizer() -> Any:
+    """The quantizer of those who have no backend: static, of each channel of the weights."""
+    from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
+        XNNPACKQuantizer,
+        get_symmetric_quantization_config,
+    )
+
+    return XNNPACKQuantizer().set_global(get_symmetric_quantization_config(is_per_channel=True))
+
+
+def quanta_of(program: ExportedProgram) -> list[float]:
+    """For each output of a quantised program the step between two values of it; 0 where it is not quantised."""
+    outputs = program.graph.output_node().args[0]
+    assert isinstance(outputs, list | tuple)
+    return [_quantum(node) for node in outputs if isinstance(node, torch.fx.Node)]
+
+
+def _quantum(node: torch.fx.Node) -> float:
+    is_step = node.target is torch.ops.quantized_decomposed.dequantize_per_tensor.default
+    return float(typing.cast(float, node.args[1])) if is_step else 0.0
 
 
 def _dynamic_shapes(bounds: Any) -> Any:

@@ -15,6 +15,7 @@ from conformance.toolchains.declarations import Handle, Inputs, Mark, Saved, Val
 
 __all__ = [
     "COMPANION",
+    "Called",
     "Contents",
     "Delegation",
     "ExecuTorchDevice",
@@ -85,6 +86,19 @@ class HandleMap:
     has: list[int]
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Called:
+    """What became of calls whose caller owns all memory: ``code`` is that of ExecuTorch's error at which they ended, in
+    the ``phase`` "load" or "run"; 0 for none, -1 for an exception of C++. ``results`` are those of each call before
+    that; ``findings`` what memory tells; ``temporary`` how many bytes of temporary memory were asked for."""
+
+    code: int
+    phase: str
+    results: list[Outputs]
+    findings: list[str]
+    temporary: int
+
+
 class ExecuTorchDevice(CellDevice):
     """A device with ExecuTorch: a host lowers, a target runs."""
 
@@ -96,6 +110,22 @@ class ExecuTorchDevice(CellDevice):
 
     @ask()
     def _export(self, case: str, seed: int) -> Exported: ...
+
+    @ask(phase="lower")
+    def has_quantizer(self, case: str) -> bool:
+        """Whether the backend has a quantizer for a case."""
+
+    def export_quantised(self, case: PreparedCase) -> Exported:
+        """The case's ``forward`` after PT2E: prepared by the backend's quantizer, calibrated with the case's samples,
+        converted, and exported again."""
+        return self._export_quantised(case.name, case.seed)
+
+    @ask(phase="export")
+    def _export_quantised(self, case: str, seed: int) -> Exported: ...
+
+    @ask(phase="inspect")
+    def quanta(self, exported: Exported) -> list[float]:
+        """For each output of a quantised ``forward`` the step between two values of it; 0 where it is not quantised."""
 
     def lower(
         self,
@@ -247,6 +277,39 @@ class ExecuTorchDevice(CellDevice):
     @ask(phase="run")
     def run_bundled(self, bundled: BundleData, call: Call) -> Outputs:
         """What a method of the program in a bundled one gives."""
+
+    # The target, where a caller in C++ owns all memory.
+
+    @ask(phase="load")
+    def caller_lacks(self) -> str:
+        """Why there is no caller written in C++; empty where there is one."""
+
+    @ask(phase="run")
+    def call_natively(
+        self,
+        program: ProgramData,
+        calls: Sequence[Call],
+        data: bytes = b"",
+        *,
+        temporary: int = -1,
+        lasting: int = -1,
+        backend: str = "",
+        options: dict[str, bool | int | str] | None = None,
+    ) -> Called:
+        """Load the method of some calls, make them, and let it go. It gets so many bytes of ``temporary`` and of
+        ``lasting`` memory, -1 for any amount; the ``data`` of a .ptd; and load-time ``options`` for a backend."""
+
+    @ask(phase="run")
+    def call_natively_at_once(self, program: ProgramData, calls: Sequence[Call], repeat: int) -> Threads:
+        """Each call by a thread of its own with a program of its own, ``repeat`` times, with no lock of Python's."""
+
+    @ask(phase="run")
+    def set_option(self, backend: str, key: str, value: bool | int | str) -> int:
+        """Set an option of a delegate while programs run: the code of ExecuTorch's error, 0 for none."""
+
+    @ask(phase="run")
+    def get_option(self, backend: str, key: str, value: bool | int | str) -> int:
+        """Ask a delegate for an option, of the type that the value has: the code of ExecuTorch's error, 0 for none."""
 
     # The registries of the runtime.
 

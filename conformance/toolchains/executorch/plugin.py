@@ -28,7 +28,17 @@ class ExecuTorch(Toolchain):
     session = f"{_HERE}.verbs:open_target"
     client = f"{_HERE}.client:ExecuTorchDevice"
     preload = f"{_HERE}.preload"
-    cases = tuple(f"{_HERE}.cases.{name}" for name in ("arithmetic", "dtypes", "networks", "signatures", "state"))
+    cases = tuple(
+        f"{_HERE}.cases.{name}"
+        for name in (
+            "arithmetic",
+            "dtypes",
+            "networks",
+            "quantised",
+            "signatures",
+            "state",
+        )
+    )
     suites = shipped_folder("suites") / "executorch"
 
     conforming = ("reference_executorch",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import torch
@@ -28,6 +29,7 @@ def warm_up() -> None:
     time without it, and 0.4 s with it; and once more with the companion, whose own tables take 3 s. No module of a
     vendor beside ExecuTorch is imported."""
     Runtime.get()
+    importlib.import_module("executorch.kernels.quantized")  # operators of quantised models, and their kernels
     _lower_something([])
     _lower_something([companion()])
 

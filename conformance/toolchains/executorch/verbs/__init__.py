@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.toolchains.executorch.verbs import inspection, lowering, running  # noqa: F401  (each adds to the table)
+from conformance.toolchains.executorch.verbs import (  # noqa: F401  (each adds to the table)
+    inspection,
+    lowering,
+    native,
+    running,
+)
 from conformance.toolchains.executorch.verbs.session import Session, verb
 
 __all__ = ["open_host", "open_target", "verb"]

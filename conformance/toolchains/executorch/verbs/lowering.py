@@ -42,6 +42,38 @@ def export(session: Session, case: str, seed: int) -> int:
 
 
 @verb
+def has_quantizer(session: Session, case: str) -> bool:
+    """Whether the backend has a quantizer for a case."""
+    with Subject():
+        return session.backend is None or session.backend.quantizer(case_named(case, "executorch")) is not None
+
+
+@verb
+def export_quantised(session: Session, case: str, seed: int) -> int:
+    """A case's ``forward`` after PT2E: prepared by the backend's quantizer, calibrated with the case's samples,
+    converted, and exported again. The control has a quantizer of its own."""
+    from conformance.toolchains.executorch.ahead_of_time import exported_methods, plain_quantizer, quantised
+
+    chosen = case_named(case, "executorch")
+    module, by_method = chosen.build(seed)
+    samples = by_method["forward"]
+    with Subject():
+        program = exported_methods(module, {"forward": samples[0]})["forward"]
+        quantizer = plain_quantizer() if session.backend is None else session.backend.quantizer(chosen)
+        programs = {"forward": quantised(program, quantizer, samples)}
+    return session.keep(Exported(chosen, module, programs))
+
+
+@verb
+def quanta(session: Session, exported: int) -> list[float]:
+    """For each output of a quantised ``forward`` the step between two values of it; 0 where it is not quantised."""
+    from conformance.toolchains.executorch.ahead_of_time import quanta_of
+
+    with Subject():
+        return quanta_of(session.get(exported).programs["forward"])
+
+
+@verb
 def lower(
     session: Session,
     exported: int,

@@ -24,3 +24,12 @@ class Xnnpack(ExecuTorchBackend):
         from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 
         return XnnpackPartitioner()
+
+    def quantizer(self, case: LoweredCase) -> Any:
+        """The quantizer of the documentation, with a scale for each channel of the weights."""
+        from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
+            XNNPACKQuantizer,
+            get_symmetric_quantization_config,
+        )
+
+        return XNNPACKQuantizer().set_global(get_symmetric_quantization_config(is_per_channel=True))

@@ -43,3 +43,9 @@ class ReferenceExecuTorch(ExecuTorchBackend):
         from torch_conformance_reference_executorch.partition import ReferencePartitioner
 
         return ReferencePartitioner((CompileSpec("model", case.name.encode()), CompileSpec("zeros", bytes(3))))
+
+    def quantizer(self, case: LoweredCase) -> Any:
+        """Eight bits, with a scale for each channel of the weights."""
+        from torch_conformance_reference_executorch.quantizer import reference_quantizer
+
+        return reference_quantizer()

@@ -9,6 +9,7 @@ import time
 import zlib
 from typing import TYPE_CHECKING, Any
 
+from conformance.api.saboteur import REPORTED
 from torch_conformance_saboteurs_executorch.bridge import Argument, specs_in
 from torch_conformance_saboteurs_executorch.control import BridgeControl
 from torch_conformance_saboteurs_executorch.listing import INVALID_ARGUMENT, Listing, floats
@@ -35,7 +36,7 @@ class _WithTail(BridgeControl):
         return bytes(blob[8:][:length])
 
 
-@saboteur("program.reproducible", phases=("emit",))
+@saboteur("program.reproducible", verdicts=(REPORTED,), phases=("emit",))
 class WritesTheTime(_WithTail):
     """Behind the blob stands when it was made."""
 
@@ -45,7 +46,7 @@ class WritesTheTime(_WithTail):
         return struct.pack("<Q", time.time_ns())
 
 
-@saboteur("program.reproducible", phases=("emit",))
+@saboteur("program.reproducible", verdicts=(REPORTED,), phases=("emit",))
 class CountsItsBlobs(_WithTail):
     """Behind the blob stands how many were made before it in the process."""
 

@@ -57,6 +57,10 @@ _INIT = ctypes.CFUNCTYPE(
 _BEFORE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.POINTER(_Value), ctypes.c_uint64, ctypes.c_int)
 _AFTER = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.POINTER(_Value), ctypes.c_uint64)
 _DESTROY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64)
+_OPTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)
+
+#: In place of a code: an exception of C++ is thrown.
+THROWN = -2
 
 
 class _Hooks(ctypes.Structure):
@@ -67,6 +71,7 @@ class _Hooks(ctypes.Structure):
         ("before", _BEFORE),
         ("after", _AFTER),
         ("destroy", _DESTROY),
+        ("option", _OPTION),
     )
 
 
@@ -83,6 +88,10 @@ class Argument:
     def resize(self, *sizes: int) -> None:
         """Give an output other sizes. Its tensor here keeps the former ones."""
         self.library.bridge_resize(ctypes.c_void_p(self.value), (ctypes.c_int64 * len(sizes))(*sizes), len(sizes))
+
+    def move(self, address: int) -> None:
+        """Let it lie elsewhere from now on."""
+        self.library.bridge_move(ctypes.c_void_p(self.value), ctypes.c_void_p(address))
 
 
 class Delegate(Protocol):
@@ -108,6 +117,9 @@ class Delegate(Protocol):
     def destroy(self, handle: int) -> bool:
         """Whether what init made is destroyed indeed."""
 
+    def told_option(self, key: str) -> int:
+        """Told of each option that is set or asked for while programs run."""
+
 
 #: What C holds pointers to.
 _kept: list[Any] = []
@@ -115,8 +127,7 @@ _kept: list[Any] = []
 
 def register(library: str, name: str, delegate: Delegate) -> None:
     """Register a delegate under a name, for as long as the process lives; a second time for a name does nothing."""
-    bridge = ctypes.CDLL(library)
-    bridge.bridge_resize.argtypes = (ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64), ctypes.c_uint64)
+    bridge = _loaded(library)
     replacements: list[Any] = []
 
     def init(method: bytes, address: int, size: int, replacement: Any, replacement_size: Any) -> int:
@@ -142,9 +153,35 @@ def register(library: str, name: str, delegate: Delegate) -> None:
         _BEFORE(before),
         _AFTER(lambda handle, values, count: delegate.after(handle, arguments(values, count))),
         _DESTROY(lambda handle: int(delegate.destroy(handle))),
+        _OPTION(lambda key: delegate.told_option(key.decode())),
     )
     _kept.append((bridge, hooks, replacements))
     bridge.bridge_register(name.encode(), ctypes.byref(hooks))
+
+
+def temporary_memory(library: str, size: int) -> int:
+    """In a hook of a call: the address of memory for that call, 0 where there is none."""
+    return _loaded(library).bridge_temporary(size) or 0
+
+
+def lasting_memory(library: str, size: int) -> int:
+    """In a hook of init: the address of memory for as long as the method lives, 0 where there is none."""
+    return _loaded(library).bridge_lasting(size) or 0
+
+
+def count_of_options(library: str) -> int:
+    """In a hook of init: how many load-time options the delegate is given."""
+    return int(_loaded(library).bridge_options())
+
+
+def _loaded(library: str) -> ctypes.CDLL:
+    bridge = ctypes.CDLL(library)
+    bridge.bridge_resize.argtypes = (ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64), ctypes.c_uint64)
+    bridge.bridge_move.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
+    bridge.bridge_options.restype = ctypes.c_uint64
+    for allocate in (bridge.bridge_temporary, bridge.bridge_lasting):
+        allocate.argtypes, allocate.restype = (ctypes.c_uint64,), ctypes.c_void_p
+    return bridge
 
 
 def specs_in(packed: bytes) -> dict[str, bytes]:

@@ -55,6 +55,12 @@ class BridgeControl(ExecuTorchBackend):
 
         return partitioner_of(self, case)
 
+    def quantizer(self, case: LoweredCase) -> Any:
+        """The reference delegate's."""
+        from torch_conformance_reference_executorch.quantizer import reference_quantizer
+
+        return reference_quantizer()
+
     def takes(self, node: Any) -> bool:
         """Whether a node is delegated."""
         from torch_conformance_reference_executorch.partition import is_taken
@@ -112,6 +118,10 @@ class BridgeControl(ExecuTorchBackend):
 
     def after(self, handle: int, arguments: list[Argument]) -> int:
         """Called when the outputs are computed."""
+        return 0
+
+    def told_option(self, key: str) -> int:
+        """Told of an option that is set or asked for while programs run."""
         return 0
 
     def destroy(self, handle: int) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from conformance.api.saboteur import REPORTED
 from torch_conformance_saboteurs_executorch.bridge import Argument
 from torch_conformance_saboteurs_executorch.control import BridgeControl
 from torch_conformance_saboteurs_executorch.listing import INVALID_ARGUMENT, Listing, floats, tensors
@@ -207,7 +208,7 @@ class StaysLost(BridgeControl):
         return INVALID_ARGUMENT if handle in self._lost else 0
 
 
-@saboteur("trace.same-results")
+@saboteur("trace.same-results", verdicts=(REPORTED,))
 class ComputesOtherwiseWhenTraced(BridgeControl):
     """While somebody listens it takes a way of its own, which rounds otherwise."""
 

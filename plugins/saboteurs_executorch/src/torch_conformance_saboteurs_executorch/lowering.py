@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from conformance.api.saboteur import REPORTED
 from torch_conformance_saboteurs_executorch.control import BridgeControl
 from torch_conformance_saboteurs_executorch.listing import INCOMPATIBLE, NOT_FOUND, Listing
 
@@ -165,7 +166,7 @@ class RoundsWeightsInPlace(BridgeControl):
         return super().preprocess(program, specs)
 
 
-@saboteur("delegate.deterministic")
+@saboteur("delegate.deterministic", verdicts=(REPORTED,))
 class DependsOnChance(BridgeControl):
     """Weights are off by a little, and by another little each time, which no tolerance shows."""
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from conformance import Environment
+from conformance.api.saboteur import REPORTED
 from torch_conformance_saboteurs_executorch.bridge import Argument
 from torch_conformance_saboteurs_executorch.control import BridgeControl
 from torch_conformance_saboteurs_executorch.listing import INVALID_ARGUMENT, Listing, floats, tensors
@@ -133,7 +134,7 @@ class RemembersResults(BridgeControl):
         return 0
 
 
-@saboteur("execute.repeated")
+@saboteur("execute.repeated", verdicts=(REPORTED,))
 class Drifts(BridgeControl):
     """With each call the result is off by a little more, which no tolerance shows."""
 

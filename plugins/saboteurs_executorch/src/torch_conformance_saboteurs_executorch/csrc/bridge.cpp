@@ -1,6 +1,7 @@
 // Registers the reference delegate under other names, whose events go to functions of whoever registers it.
 #include "reference.cpp"
 
+#include <stdexcept>
 #include <string>
 
 namespace {
@@ -8,6 +9,8 @@ namespace {
 using executorch::runtime::ArrayRef;
 using executorch::runtime::BackendExecutionContext;
 using executorch::runtime::BackendInitContext;
+using executorch::runtime::BackendOption;
+using executorch::runtime::BackendOptionContext;
 using executorch::runtime::CompileSpec;
 using executorch::runtime::DelegateHandle;
 using executorch::runtime::Error;
@@ -30,7 +33,8 @@ struct BridgeValue {
   int64_t sizes[16];
 };
 
-// What a delegate does beside what the reference delegate does. Errors are codes of ExecuTorch; 0 goes on.
+// What a delegate does beside what the reference delegate does. Errors are codes of ExecuTorch, or kThrown for an
+// exception; 0 goes on.
 struct BridgeHooks {
   int (*available)();
   // Is told the compile specs ahead of init: of each the key, a zero byte, the length of the value in eight bytes, and
@@ -43,6 +47,8 @@ struct BridgeHooks {
   int (*after)(uint64_t handle, const BridgeValue* values, uint64_t count);
   // Whether the delegate is destroyed indeed.
   int (*destroy)(uint64_t handle);
+  // Is told of each option that is set or asked for while programs run.
+  int (*option)(const char* key);
 };
 
 } // extern "C"
@@ -79,6 +85,19 @@ std::string packed(ArrayRef<CompileSpec> specs) {
   return all;
 }
 
+constexpr int kThrown = -2;
+
+// What the hooks of this thread can ask for while they are called.
+thread_local BackendInitContext* initialised = nullptr;
+thread_local BackendExecutionContext* executed = nullptr;
+
+Error error_of(int code) {
+  if (code == kThrown) {
+    throw std::runtime_error("thrown by a delegate");
+  }
+  return static_cast<Error>(code);
+}
+
 class Bridge : public reference::Reference {
  public:
   explicit Bridge(const BridgeHooks& hooks) : hooks_(hooks) {}
@@ -90,13 +109,14 @@ class Bridge : public reference::Reference {
   Result<DelegateHandle*> init(
       BackendInitContext& context, FreeableBuffer* processed, ArrayRef<CompileSpec> specs) const override {
     const std::string said = packed(specs);
+    initialised = &context;
     hooks_.specs(said.data(), said.size());
     const void* replacement = nullptr;
     uint64_t size = 0;
     const int code = hooks_.init(
         context.get_method_name(), const_cast<void*>(processed->data()), processed->size(), &replacement, &size);
     if (code != 0) {
-      return static_cast<Error>(code);
+      return error_of(code);
     }
     if (replacement == nullptr) {
       return Reference::init(context, processed, specs);
@@ -106,14 +126,23 @@ class Bridge : public reference::Reference {
   }
 
   Error execute(BackendExecutionContext& context, DelegateHandle* handle, Span<EValue*> args) const override {
+    executed = &context;
     const auto number = reinterpret_cast<uint64_t>(handle);
     const auto before = seen(args);
     if (const int code = hooks_.before(number, before.data(), before.size(), context.event_tracer() != nullptr); code != 0) {
-      return static_cast<Error>(code);
+      return error_of(code);
     }
     ET_CHECK_OK_OR_RETURN_ERROR(Reference::execute(context, handle, args));
     const auto after = seen(args);
-    return static_cast<Error>(hooks_.after(number, after.data(), after.size()));
+    return error_of(hooks_.after(number, after.data(), after.size()));
+  }
+
+  Error set_option(BackendOptionContext& /*context*/, const Span<BackendOption>& options) override {
+    return told(options);
+  }
+
+  Error get_option(BackendOptionContext& /*context*/, Span<BackendOption>& options) override {
+    return told(options);
   }
 
   void destroy(DelegateHandle* handle) const override {
@@ -123,6 +152,15 @@ class Bridge : public reference::Reference {
   }
 
  private:
+  Error told(const Span<BackendOption>& options) const {
+    for (const BackendOption& each : options) {
+      if (const int code = hooks_.option(each.key); code != 0) {
+        return error_of(code);
+      }
+    }
+    return Error::Ok;
+  }
+
   const BridgeHooks hooks_;
 };
 
@@ -140,6 +178,25 @@ __attribute__((visibility("default"))) int bridge_resize(void* value, const int6
   auto tensor = static_cast<EValue*>(value)->toTensor();
   const std::vector<executorch::aten::SizesType> wanted(sizes, sizes + count);
   return static_cast<int>(executorch::runtime::resize_tensor(tensor, {wanted.data(), wanted.size()}));
+}
+
+// Memory for the call that is going on, or for as long as the method lives that is being loaded. May be null.
+__attribute__((visibility("default"))) void* bridge_temporary(uint64_t size) {
+  return executed->allocate(size);
+}
+
+__attribute__((visibility("default"))) void* bridge_lasting(uint64_t size) {
+  return initialised->get_runtime_allocator()->allocate(size);
+}
+
+// How many load-time options the delegate is given that is being loaded.
+__attribute__((visibility("default"))) uint64_t bridge_options() {
+  return initialised->runtime_specs().size();
+}
+
+// Lets a tensor lie elsewhere.
+__attribute__((visibility("default"))) void bridge_move(void* value, void* data) {
+  static_cast<EValue*>(value)->toTensor().unsafeGetTensorImpl()->set_data(data);
 }
 
 } // extern "C"

@@ -1,0 +1,63 @@
+"""Models that are quantised before they are lowered: one layer each, so that a result is off by one step at most."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from conformance.api import features as f
+from conformance.toolchains.executorch.cases import case, twice
+
+
+@case(
+    "quantised_add",
+    f.quantized,
+    everywhere=False,
+    samples=twice(lambda make: (make.floats(2, 3, 4, 4), 3.0 * make.floats(2, 3, 4, 4) + 1.0)),
+)
+class QuantisedAdd(torch.nn.Module):
+    """Operands of unequal scales and zero points."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return x + y
+
+
+@case(
+    "quantised_linear",
+    f.quantized,
+    f.parameters,
+    f.matmul,
+    everywhere=False,
+    samples=twice(lambda make: (make.floats(5, 8),)),
+)
+class QuantisedLinear(torch.nn.Module):
+    """Weights whose rows are of very different sizes: one scale does not serve them all."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(8, 4)
+        with torch.no_grad():
+            self.linear.weight.mul_(torch.tensor([[1.0], [0.2], [3.0], [0.05]]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.linear(x)
+
+
+@case(
+    "quantised_conv",
+    f.quantized,
+    f.parameters,
+    f.convolution,
+    everywhere=False,
+    samples=twice(lambda make: (make.floats(1, 3, 8, 8),)),
+)
+class QuantisedConv(torch.nn.Module):
+    """A result that begins at zero: its zero point is the least of its values."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 4, 3, padding=1, stride=2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return functional.relu(self.conv(x))
