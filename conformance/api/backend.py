@@ -185,11 +185,6 @@ class ExecuTorchBackend(Backend):
         quantised models are not asked for."""
         return None
 
-    def partitioner_with_data(self, case: LoweredCase) -> Any:
-        """A partitioner whose preprocess puts weights into a file of their own, a .ptd beside the .pte; None where
-        there is none."""
-        return None
-
     def load(self) -> None:
         """Load :attr:`libraries` into the process of ExecuTorch's runtime. Called only where programs run."""
         import ctypes

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import operator
+import tempfile
 import typing
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -53,6 +55,15 @@ def exported_methods(model: torch.nn.Module, examples: Mapping[str, tuple[Any, .
             shapes = (shapes,)  # all of them are one argument, *inputs
         found[method] = torch.export.export(module.eval(), inputs, dynamic_shapes=shapes)
     return found
+
+
+def with_data_aside(program: ExportedProgram, inputs: tuple[Any, ...], name: str) -> ExportedProgram:
+    """An exported program whose weights are tagged for a .ptd of that name, as a delegate's preprocess sees them."""
+    from executorch.exir.passes.external_constants_pass import delegate_external_constants_pass_unlifted
+
+    module = program.module()
+    delegate_external_constants_pass_unlifted(module, gen_tag_fn=lambda node: name)
+    return torch.export.export(module, inputs)
 
 
 def quantised(program: ExportedProgram, quantizer: Any, calibrating: Sequence[tuple[Any, ...]]) -> ExportedProgram:
@@ -135,6 +146,13 @@ def emitted(manager: EdgeProgramManager, *, planned: bool, alignment: int | None
     if alignment is not None:
         config = dataclasses.replace(config, segment_alignment=alignment)
     return manager.to_executorch(config)
+
+
+def data_of(program: ExecutorchProgramManager) -> list[bytes]:
+    """The .ptd files that belong to a program."""
+    with tempfile.TemporaryDirectory() as folder:
+        program.write_tensor_data_to_file(folder)
+        return [path.read_bytes() for path in sorted(Path(folder).iterdir())]
 
 
 def bundled(program: ExecutorchProgramManager, suites: Mapping[str, Sequence[tuple[Any, Any]]]) -> bytes:

@@ -25,6 +25,7 @@ __all__ = [
     "Method",
     "PreparedCase",
     "Program",
+    "WithData",
 ]
 
 #: The bytes of a .pte.
@@ -87,6 +88,14 @@ class HandleMap:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class WithData:
+    """A .pte, and what each .ptd that belongs to it has."""
+
+    program: ProgramData
+    data: list[bytes]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Called:
     """What became of calls whose caller owns all memory: ``code`` is that of ExecuTorch's error at which they ended, in
     the ``phase`` "load" or "run"; 0 for none, -1 for an exception of C++. ``results`` are those of each call before
@@ -110,6 +119,17 @@ class ExecuTorchDevice(CellDevice):
 
     @ask()
     def _export(self, case: str, seed: int) -> Exported: ...
+
+    def export_with_data_aside(self, case: PreparedCase, variant: int = 0) -> Exported:
+        """The case's ``forward``, exported with its weights tagged for a file of their own."""
+        return self._export_with_data_aside(case.name, case.seed + variant)
+
+    @ask(phase="export")
+    def _export_with_data_aside(self, case: str, seed: int) -> Exported: ...
+
+    @ask(phase="emit")
+    def emit_with_data(self, lowered: Lowered) -> WithData:
+        """The program, and what each .ptd that belongs to it has."""
 
     @ask(phase="lower")
     def has_quantizer(self, case: str) -> bool:
@@ -206,6 +226,10 @@ class ExecuTorchDevice(CellDevice):
     @ask()
     def load(self, program: ProgramData, via: str = "bytes") -> Program:
         """Load a .pte ``via`` its "bytes", a "bytearray", a "path", or an open "file"."""
+
+    @ask(phase="load")
+    def load_with_data(self, program: ProgramData, data: bytes) -> Program:
+        """Load a .pte with the data of a .ptd."""
 
     @ask(phase="load")
     def load_again(self, program: ProgramData, via: str) -> Program:

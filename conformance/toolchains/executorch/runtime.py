@@ -25,6 +25,13 @@ def loaded_from(path: Path) -> Program:
     return Runtime.get().load_program(path)
 
 
+def loaded_with_data(program: bytes, data: bytes) -> Program:
+    """A program whose data lies in a .ptd."""
+    path = Path(tempfile.mkdtemp(), "weights.ptd")
+    path.write_bytes(data)
+    return Runtime.get().load_program(program, data_path=path)
+
+
 def bundled_module(data: bytes) -> Any:
     """A bundled program, loaded; it looks at the bytes for as long as it lives."""
     from executorch.extension.pybindings import portable_lib

@@ -42,6 +42,29 @@ def export(session: Session, case: str, seed: int) -> int:
 
 
 @verb
+def export_with_data_aside(session: Session, case: str, seed: int) -> int:
+    """A case's ``forward``, exported with its weights tagged for a file of their own."""
+    from conformance.toolchains.executorch.ahead_of_time import exported_methods, with_data_aside
+
+    chosen = case_named(case, "executorch")
+    module, by_method = chosen.build(seed)
+    inputs = by_method["forward"][0]
+    with Subject():
+        program = exported_methods(module, {"forward": inputs})["forward"]
+        return session.keep(Exported(chosen, module, {"forward": with_data_aside(program, inputs, "weights")}))
+
+
+@verb
+def emit_with_data(session: Session, lowered: int) -> dict[str, Any]:
+    """The ``program``, and the ``data`` of each .ptd that belongs to it."""
+    from conformance.toolchains.executorch.ahead_of_time import data_of, emitted
+
+    with Subject():
+        made = emitted(session.get(lowered).manager, planned=True)
+        return {"program": bytes(made.buffer), "data": data_of(made)}
+
+
+@verb
 def has_quantizer(session: Session, case: str) -> bool:
     """Whether the backend has a quantizer for a case."""
     with Subject():

@@ -32,6 +32,15 @@ def load(session: Session, program: bytes, via: str = "bytes") -> int:
 
 
 @verb
+def load_with_data(session: Session, program: bytes, data: bytes) -> int:
+    """Load a .pte with the data of a .ptd."""
+    from conformance.toolchains.executorch.runtime import loaded_with_data
+
+    with Subject():
+        return session.keep(loaded_with_data(program, data))
+
+
+@verb
 def load_again(session: Session, program: bytes, via: str) -> int:
     """The same, where a program was loaded from the same bytes before, with all of its methods, and is gone."""
     from conformance.toolchains.executorch.runtime import loader

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import operator
 import struct
 import zlib
@@ -10,6 +11,7 @@ from typing import Any, final
 
 import torch
 from executorch.exir import EdgeProgramManager
+from executorch.exir._serialize._named_data_store import NamedDataStore
 from executorch.exir.backend.backend_details import BackendDetails, PreprocessResult
 from executorch.exir.backend.compile_spec_schema import CompileSpec
 from executorch.exir.backend.partitioner import DelegationSpec, Partitioner, PartitionResult
@@ -22,6 +24,8 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 #: The id of the delegate, which is the name of the class that preprocesses for it.
 ID = "ReferenceBackend"
 _MAGIC = b"CREF"
+#: In its place where the program lies elsewhere, by the name that follows the head.
+_NAMED = b"CREN"
 _VERSION = 1
 #: What is left to ExecuTorch's kernels: scans go on from element to element, and would gain nothing.
 _LEFT = (torch.ops.aten.cumsum.default,)
@@ -97,7 +101,8 @@ class ReferenceBackend(BackendDetails):  # type: ignore[misc]
     def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
         """The blob; ``csrc/reference.h`` says what it is."""
         handles = handles_of(edge_program)
-        return PreprocessResult(blob_of(program_of(edge_program), compile_specs), debug_handle_map=handles)
+        blob, data = put_aside(blob_of(program_of(edge_program), compile_specs), tag_of(edge_program))
+        return PreprocessResult(blob, debug_handle_map=handles, data_store_output=data)
 
 
 def handles_of(edge_program: ExportedProgram) -> dict[int, tuple[int, ...]]:
@@ -110,6 +115,24 @@ def program_of(edge_program: ExportedProgram) -> bytes:
     """A part as a program of its own."""
     program: bytes = EdgeProgramManager(edge_program).to_executorch().buffer
     return program
+
+
+def tag_of(edge_program: ExportedProgram) -> str | None:
+    """The file that weights of a part are meant for, where somebody has tagged them."""
+    tags = (node.meta.get("custom") or {} for node in edge_program.graph.nodes if node.op == "placeholder")
+    return next((str(each["delegate_constant_tag"]) for each in tags if each.get("delegate_constant_tag")), None)
+
+
+def put_aside(blob: bytes, tag: str | None) -> tuple[bytes, Any]:
+    """A blob that names its program, which lies in the file of the tag, and the data of that file; the blob as it is
+    where there is no tag."""
+    if tag is None:
+        return blob, None
+    head, program = blob[: len(_MAGIC) + 12], blob[len(_MAGIC) + 12 :]
+    key = hashlib.sha256(program).hexdigest()
+    data = NamedDataStore()
+    data.add_named_data(key, program, alignment=16, external_tag=tag)
+    return _NAMED + head[len(_MAGIC) :] + key.encode(), data.get_named_data_store_output()
 
 
 def blob_of(program: bytes, specs: list[CompileSpec]) -> bytes:

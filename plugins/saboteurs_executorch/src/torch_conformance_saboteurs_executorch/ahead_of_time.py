@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from executorch.exir.backend.backend_details import BackendDetails, PreprocessResult
 from executorch.exir.backend.compile_spec_schema import CompileSpec
 from executorch.exir.backend.partitioner import PartitionResult
-from torch_conformance_reference_executorch.partition import ReferencePartitioner
+from torch_conformance_reference_executorch.partition import ReferencePartitioner, put_aside, tag_of
 
 if TYPE_CHECKING:
     from conformance.api.backend import LoweredCase
@@ -53,10 +53,9 @@ _details: list[type] = []
 
 def _details_of(backend: BridgeControl) -> type:
     def preprocess(edge_program: Any, compile_specs: Any) -> PreprocessResult:
-        handles = backend.debug_handles(edge_program)
-        return PreprocessResult(
-            processed_bytes=backend.preprocess(edge_program, compile_specs), debug_handle_map=handles
-        )
+        handles, tag = backend.debug_handles(edge_program), tag_of(edge_program)
+        blob, data = put_aside(backend.preprocess(edge_program, compile_specs), tag)
+        return PreprocessResult(processed_bytes=blob, debug_handle_map=handles, data_store_output=data)
 
     steps: dict[str, Any] = {"preprocess": staticmethod(preprocess)}
     if not backend.copies_parts:

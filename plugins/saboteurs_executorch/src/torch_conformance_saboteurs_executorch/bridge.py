@@ -174,11 +174,19 @@ def count_of_options(library: str) -> int:
     return int(_loaded(library).bridge_options())
 
 
+def named_data(library: str, key: bytes) -> bytes | None:
+    """In a hook of init: the data of that name, None where there is none."""
+    bridge = _loaded(library)
+    buffer = ctypes.create_string_buffer(bridge.bridge_named(key, None, 0))
+    return buffer.raw if bridge.bridge_named(key, buffer, len(buffer)) else None
+
+
 def _loaded(library: str) -> ctypes.CDLL:
     bridge = ctypes.CDLL(library)
     bridge.bridge_resize.argtypes = (ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64), ctypes.c_uint64)
     bridge.bridge_move.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
-    bridge.bridge_options.restype = ctypes.c_uint64
+    bridge.bridge_named.argtypes = (ctypes.c_char_p, ctypes.c_void_p, ctypes.c_uint64)
+    bridge.bridge_options.restype = bridge.bridge_named.restype = ctypes.c_uint64
     for allocate in (bridge.bridge_temporary, bridge.bridge_lasting):
         allocate.argtypes, allocate.restype = (ctypes.c_uint64,), ctypes.c_void_p
     return bridge

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <executorch/extension/data_loader/buffer_data_loader.h>
@@ -26,6 +27,7 @@ using executorch::runtime::Result;
 using executorch::runtime::Span;
 
 constexpr char kMagic[] = {'C', 'R', 'E', 'F'};
+constexpr char kNamed[] = {'C', 'R', 'E', 'N'};
 constexpr uint32_t kVersion = 1;
 constexpr char kMethod[] = "forward";
 
@@ -137,16 +139,17 @@ bool Reference::is_available() const {
 }
 
 Result<DelegateHandle*> Reference::init(
-    BackendInitContext& /*context*/, FreeableBuffer* processed, ArrayRef<CompileSpec> specs) const {
+    BackendInitContext& context, FreeableBuffer* processed, ArrayRef<CompileSpec> specs) const {
   const auto* blob = static_cast<const uint8_t*>(processed->data());
   Head head;
   ET_CHECK_OR_RETURN_ERROR(
       processed->size() > sizeof(head), DelegateInvalidCompatibility, "a blob of %zu bytes", processed->size());
   std::memcpy(&head, blob, sizeof(head));
   const uint8_t* program = blob + sizeof(head);
-  const size_t size = processed->size() - sizeof(head);
+  size_t size = processed->size() - sizeof(head);
+  const bool named = std::memcmp(head.magic, kNamed, sizeof(kNamed)) == 0;
   ET_CHECK_OR_RETURN_ERROR(
-      std::memcmp(head.magic, kMagic, sizeof(kMagic)) == 0,
+      named || std::memcmp(head.magic, kMagic, sizeof(kMagic)) == 0,
       DelegateInvalidCompatibility,
       "this is no blob of the reference delegate");
   ET_CHECK_OR_RETURN_ERROR(
@@ -155,6 +158,15 @@ Result<DelegateHandle*> Reference::init(
       "a blob of version %u, where this delegate reads version %u",
       head.version,
       kVersion);
+  std::optional<FreeableBuffer> data;
+  if (named) {
+    ET_CHECK_OR_RETURN_ERROR(context.get_named_data_map() != nullptr, InvalidExternalData, "there is no named data");
+    auto found = context.get_named_data_map()->get_data({reinterpret_cast<const char*>(program), size});
+    ET_CHECK_OK_OR_RETURN_ERROR(found.error());
+    data.emplace(std::move(found.get()));
+    program = static_cast<const uint8_t*>(data->data());
+    size = data->size();
+  }
   ET_CHECK_OR_RETURN_ERROR(
       head.program == checksum(program, size), DelegateInvalidCompatibility, "a blob that was damaged");
   ET_CHECK_OR_RETURN_ERROR(

@@ -2,7 +2,7 @@
 //
 // The blob: a head of 16 bytes, then the .pte of the partition. All numbers are little-endian.
 //
-//   0  magic, "CREF"
+//   0  magic, "CREF"; "CREN" where a name stands in place of the .pte, which is named data then
 //   4  version of the format
 //   8  CRC-32 of the .pte
 //  12  CRC-32 of the compile specs

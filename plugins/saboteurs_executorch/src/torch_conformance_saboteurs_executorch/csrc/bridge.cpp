@@ -189,6 +189,23 @@ __attribute__((visibility("default"))) void* bridge_lasting(uint64_t size) {
   return initialised->get_runtime_allocator()->allocate(size);
 }
 
+// Named data of the method that is being loaded, copied to `buffer` where that has room; how many bytes it has, 0 where
+// there is none.
+__attribute__((visibility("default"))) uint64_t bridge_named(const char* key, void* buffer, uint64_t room) {
+  const auto* map = initialised->get_named_data_map();
+  if (map == nullptr) {
+    return 0;
+  }
+  const auto found = map->get_data(key);
+  if (!found.ok()) {
+    return 0;
+  }
+  if (found->size() <= room) {
+    std::memcpy(buffer, found->data(), found->size());
+  }
+  return found->size();
+}
+
 // How many load-time options the delegate is given that is being loaded.
 __attribute__((visibility("default"))) uint64_t bridge_options() {
   return initialised->runtime_specs().size();
