@@ -171,11 +171,12 @@ def bundled(program: ExecutorchProgramManager, suites: Mapping[str, Sequence[tup
 
 
 def handle_maps_of(program: ExportedProgram) -> list[dict[str, Any]]:
-    """For each delegate of a lowered graph the debug handles that its preprocess ``named``, and those that its part of
-    the graph ``has``."""
+    """For each delegate of a lowered graph the debug handles that its preprocess ``named``, for which ``ids`` of its
+    own, and those that its part of the graph ``has``."""
     return [
         {
             "named": sorted(_handles_named(lowered.meta.get("debug_handle_map") or {})),
+            "ids": sorted(map(str, lowered.meta.get("debug_handle_map") or {})),
             "has": sorted(
                 {
                     handle

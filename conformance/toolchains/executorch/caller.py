@@ -12,7 +12,7 @@ from typing import Any
 import platformdirs
 import torch
 
-from conformance.compiling import compiled
+from conformance._util.compiling import compiled
 from conformance.toolchains.executorch.compiling import runtime_library
 
 _SOURCES = Path(__file__).with_name("csrc")

@@ -18,6 +18,7 @@ __all__ = [
     "Called",
     "Contents",
     "Delegation",
+    "Event",
     "ExecuTorchDevice",
     "Exported",
     "HandleMap",
@@ -81,10 +82,24 @@ class Contents:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HandleMap:
-    """The debug handles that the preprocess of one delegate ``named``, and those that its part of the graph ``has``."""
+    """The debug handles that the preprocess of one delegate ``named``, for which ``ids`` of its own, and those that its
+    part of the graph ``has``."""
 
     named: list[int]
+    ids: list[str]
     has: list[int]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Event:
+    """What was recorded of a call: the ``name`` that the runtime gave it, or the ``id`` that a delegate did; the number
+    of the ``instruction``, and when it ``begins`` and ``ends``."""
+
+    name: str
+    id: str
+    instruction: int
+    begins: int
+    ends: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -238,6 +253,13 @@ class ExecuTorchDevice(CellDevice):
     @ask(phase="load")
     def load_traced(self, program: ProgramData) -> Program:
         """Load a .pte with tracing on."""
+
+    def trace(self, program: bytes, calls: Sequence[Call]) -> list[list[Event]]:
+        """Make calls of one method of a .pte that is loaded with tracing on; what was recorded of each."""
+        return self._trace(program, list(calls))
+
+    @ask(phase="run", each="calls")
+    def _trace(self, program: ProgramData, calls: list[Call]) -> list[list[Event]]: ...
 
     @ask(phase="init")
     def load_unlinked(self, program: ProgramData, methods: Sequence[str]) -> list[Method]:

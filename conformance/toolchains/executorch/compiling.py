@@ -7,7 +7,7 @@ import importlib.metadata
 import importlib.util
 from pathlib import Path
 
-from conformance.compiling import Compilation
+from conformance._util.compiling import Compilation
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

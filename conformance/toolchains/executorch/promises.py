@@ -42,23 +42,19 @@ PROGRAM_UNCHANGED = Promise(
     "A partitioner adds tags and the parts that it makes, and changes nothing else of the program that it is given.",
 )
 NOT_IN_PLACE = Promise(
-    _at(_DETAILS, 81, 84),
+    _at(_DETAILS, 98, 100),
     "Preprocess gets an exported program, which is not modified in place, and the compile specs.",
 )
 COMPILED_BLOB = Promise(
-    _at(_DETAILS, 86, 89), "What preprocess gives for a part is a binary that runs that part in the backend."
+    _at(_DETAILS, 102, 105), "What preprocess gives for a part is a binary that runs that part in the backend."
 )
 EACH_METHOD = Promise(
-    _at(_DETAILS, 107, 122),
+    _at(_DETAILS, 121, 141),
     "Each part of each method gets a result of preprocess of its own, and by default each by itself.",
 )
 HANDLE_MAP = Promise(
-    _at(_DETAILS, 90, 93),
+    _at(_DETAILS, 106, 108),
     "The debug handle map leads from a delegate's own ids to debug handles of the exported program.",
-)
-UNKNOWN_ID = Promise(
-    _at("exir/backend/backend_api.py", 569, 573),
-    "A backend is found by its class's name, and an id that no class has is an error that names it.",
 )
 DYNAMIC = Promise(
     _at("runtime/core/tensor_shape_dynamism.h", 16, 28),
@@ -142,7 +138,7 @@ ANY_SOURCE = Promise(
     _at(_PYTHON, 317, 320), "A program is loaded from a path, from bytes or a bytearray, or from an open file."
 )
 INVALID_PROGRAM = Promise(
-    _at("runtime/core/error.h", 84, 85), "What is wrong with the contents of a program is an error with a code."
+    _at("runtime/core/error.h", 88, 89), "What is wrong with the contents of a program is an error with a code."
 )
 AVAILABLE = Promise(
     _at(_INTERFACE, 49, 52), "is_available says whether a delegate can take calls, and does so by its answer alone."

@@ -32,6 +32,28 @@ def loaded_with_data(program: bytes, data: bytes) -> Program:
     return Runtime.get().load_program(program, data_path=path)
 
 
+def events_of(program: Program) -> list[list[dict[str, Any]]]:
+    """What a traced program has recorded of each call so far, as its ETDump has it."""
+    from executorch.devtools.etdump.serialize import deserialize_from_etdump_flatcc
+
+    folder = Path(tempfile.mkdtemp())
+    program.write_etdump_result_to_file(str(folder / "trace.etdp"), str(folder / "debug.bin"))
+    dump = deserialize_from_etdump_flatcc((folder / "trace.etdp").read_bytes())
+    calls = [block.events for block in dump.run_data if block.name == "Execute"]
+    return [[_event(each.profile_event) for each in events if each.profile_event] for events in calls]
+
+
+def _event(event: Any) -> dict[str, Any]:
+    text, number = event.delegate_debug_id_str, event.delegate_debug_id_int
+    return {
+        "name": event.name or "",
+        "id": text or ("" if number in (None, -1) else str(number)),
+        "instruction": event.instruction_id,
+        "begins": event.start_time,
+        "ends": event.end_time,
+    }
+
+
 def bundled_module(data: bytes) -> Any:
     """A bundled program, loaded; it looks at the bytes for as long as it lives."""
     from executorch.extension.pybindings import portable_lib

@@ -55,6 +55,7 @@ def test_handles_are_those_of_the_graph() -> None:
     lowered = lowered_programs(exported, {"forward": [ReferencePartitioner()]})
     (found,) = handle_maps_of(lowered.exported_program())
     assert found["named"] == found["has"] != []
+    assert found["ids"] == ["0"]
 
 
 def test_compile_specs_travel_to_hooks_as_they_are() -> None:

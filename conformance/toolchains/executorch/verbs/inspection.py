@@ -86,9 +86,9 @@ def with_specs(session: Session, program: bytes, index: int, specs: dict[str, by
 
 
 @verb
-def handle_maps(session: Session, lowered: int) -> list[dict[str, list[int]]]:
-    """For each delegate the debug handles that its preprocess ``named``, and those that its part of the graph
-    ``has``."""
+def handle_maps(session: Session, lowered: int) -> list[dict[str, list[Any]]]:
+    """For each delegate the debug handles that its preprocess ``named``, for which ``ids`` of its own, and those that
+    its part of the graph ``has``."""
     from conformance.toolchains.executorch.ahead_of_time import handle_maps_of
 
     manager = session.get(lowered).manager

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from conformance._util.compiling import CompileError
 from conformance.compare.values import decode, encode
-from conformance.compiling import CompileError
 from conformance.devices import Subject
 from conformance.toolchains.executorch import caller
 from conformance.toolchains.executorch.verbs.session import Session, verb

@@ -64,6 +64,21 @@ def load_traced(session: Session, program: bytes) -> int:
 
 
 @verb
+def trace(session: Session, program: bytes, calls: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Make calls of one method of a .pte that is loaded with tracing on; the events of each, from its ETDump."""
+    from executorch.runtime import Runtime
+
+    from conformance.toolchains.executorch.runtime import events_of
+
+    with Subject():
+        owner = Runtime.get().load_program(program, enable_etdump=True)
+        loaded = owner.load_method(calls[0]["method"])
+        for call in calls:
+            loaded.execute(pytree.tree_leaves(decode(call["inputs"])))
+        return events_of(owner)
+
+
+@verb
 def load_unlinked(session: Session, program: bytes, methods: list[str]) -> list[int]:
     """Load a .pte and methods of it from a file, and remove the file."""
     from conformance.toolchains.executorch.runtime import file_of, loaded_from

@@ -38,7 +38,15 @@ def delegate_library(output: str, sources: Path, main: str) -> DelegateLibrary:
     # What flags say is part of the name under which a library is kept: another version is another library.
     built_for = [f"executorch {importlib.metadata.version('executorch')}"]
     built_for += [hashlib.sha256(each.read_bytes()).hexdigest()[:12] for each in sorted(SOURCES.iterdir())]
-    flags = ("-O1", "-fPIC", "-shared", "-fvisibility=hidden", f'-DBUILT_FOR="{" ".join(built_for)}"', f"-I{SOURCES}")
+    flags = (
+        "-O1",
+        "-fPIC",
+        "-shared",
+        "-fvisibility=hidden",
+        "-DET_EVENT_TRACER_ENABLED",
+        f'-DBUILT_FOR="{" ".join(built_for)}"',
+        f"-I{SOURCES}",
+    )
     return DelegateLibrary(output, sources, main, flags)
 
 

@@ -106,9 +106,10 @@ class ReferenceBackend(BackendDetails):  # type: ignore[misc]
 
 
 def handles_of(edge_program: ExportedProgram) -> dict[int, tuple[int, ...]]:
-    """Of each step of a part, by its number, the debug handle that the whole graph has for it."""
+    """A part is one step, number 0, of all the nodes that have a debug handle."""
     handles = [node.meta.get("debug_handle") for node in edge_program.graph.nodes if node.op == "call_function"]
-    return {step: (handle,) for step, handle in enumerate(handles) if handle is not None}
+    known = tuple(handle for handle in handles if handle is not None)
+    return {0: known} if known else {}
 
 
 def program_of(edge_program: ExportedProgram) -> bytes:

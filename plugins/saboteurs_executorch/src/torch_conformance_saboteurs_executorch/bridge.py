@@ -181,12 +181,24 @@ def named_data(library: str, key: bytes) -> bytes | None:
     return buffer.raw if bridge.bridge_named(key, buffer, len(buffer)) else None
 
 
+def freed_data(library: str, key: bytes) -> int:
+    """In a hook of init: where the data of that name lay, which has been freed."""
+    return _loaded(library).bridge_freed(key) or 0
+
+
+def log_event(library: str, id: int, begins: int, ends: int) -> None:
+    """In a hook of a call: log an event of it, where it is traced."""
+    bridge = _loaded(library)
+    bridge.bridge_log(ctypes.c_int32(id), ctypes.c_uint64(begins), ctypes.c_uint64(ends))
+
+
 def _loaded(library: str) -> ctypes.CDLL:
     bridge = ctypes.CDLL(library)
     bridge.bridge_resize.argtypes = (ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64), ctypes.c_uint64)
     bridge.bridge_move.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
     bridge.bridge_named.argtypes = (ctypes.c_char_p, ctypes.c_void_p, ctypes.c_uint64)
     bridge.bridge_options.restype = bridge.bridge_named.restype = ctypes.c_uint64
+    bridge.bridge_freed.argtypes, bridge.bridge_freed.restype = (ctypes.c_char_p,), ctypes.c_void_p
     for allocate in (bridge.bridge_temporary, bridge.bridge_lasting):
         allocate.argtypes, allocate.restype = (ctypes.c_uint64,), ctypes.c_void_p
     return bridge

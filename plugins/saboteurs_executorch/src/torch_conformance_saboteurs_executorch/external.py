@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from torch_conformance_saboteurs_executorch.bridge import Argument, named_data
+import ctypes
+
+from torch_conformance_saboteurs_executorch.bridge import Argument, freed_data, named_data
 from torch_conformance_saboteurs_executorch.control import BridgeControl
 from torch_conformance_saboteurs_executorch.listing import INVALID_ARGUMENT, Listing, floats
 from torch_conformance_saboteurs_executorch.running import unchecked
@@ -85,3 +87,26 @@ class TakesZerosForItsData(_WholeBlobs):
         for tensor in floats(arguments)[-1:] if self._is_missing else ():
             tensor.zero_()
         return 0
+
+
+@saboteur("external.freed")
+class LooksIntoItsFreedData(BridgeControl):
+    """The first bytes of data that it was given by name, and has freed, are read again at each call."""
+
+    name = "looks_into_its_freed_data"
+
+    def __init__(self) -> None:
+        self._place = 0
+        self._begin = b""
+
+    def init(self, method: str, blob: memoryview) -> int | bytes:
+        key = _key_of(blob)
+        if key:
+            self._begin = (named_data(self.libraries[0], key) or b"")[:64]
+            self._place = freed_data(self.libraries[0], key)
+        return 0
+
+    def after(self, handle: int, arguments: list[Argument]) -> int:
+        if not self._place:
+            return 0
+        return 0 if ctypes.string_at(self._place, len(self._begin)) == self._begin else INVALID_ARGUMENT

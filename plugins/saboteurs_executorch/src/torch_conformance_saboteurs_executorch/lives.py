@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from conformance.api.saboteur import REPORTED
-from torch_conformance_saboteurs_executorch.bridge import Argument
+from torch_conformance_saboteurs_executorch.bridge import Argument, log_event
 from torch_conformance_saboteurs_executorch.control import BridgeControl
 from torch_conformance_saboteurs_executorch.listing import INVALID_ARGUMENT, Listing, floats, tensors
 
@@ -248,6 +248,28 @@ class NamesUnknownHandles(BridgeControl):
     def debug_handles(self, program: Any) -> dict[int, tuple[int, ...]]:
         known = super().debug_handles(program)
         return {step: tuple(handle + 100 for handle in handles) for step, handles in known.items()}
+
+
+@saboteur("trace.events")
+class LogsUnknownSteps(BridgeControl):
+    """It logs a step that its debug handle map does not have."""
+
+    name = "logs_unknown_steps"
+
+    def after(self, handle: int, arguments: list[Argument]) -> int:
+        log_event(self.libraries[0], 77, 0, 0)
+        return 0
+
+
+@saboteur("trace.events")
+class LogsByAnotherClock(BridgeControl):
+    """Its events have times of a clock of its own."""
+
+    name = "logs_by_another_clock"
+
+    def after(self, handle: int, arguments: list[Argument]) -> int:
+        log_event(self.libraries[0], 0, 1, 2)
+        return 0
 
 
 @saboteur("delegate.same-partitioner", phases=("lower",))

@@ -8,6 +8,7 @@
 
 #include <executorch/extension/data_loader/buffer_data_loader.h>
 #include <executorch/extension/module/module.h>
+#include <executorch/runtime/core/event_tracer_hooks_delegate.h>
 #include <executorch/runtime/core/exec_aten/util/tensor_util.h>
 
 namespace reference {
@@ -29,6 +30,8 @@ using executorch::runtime::Span;
 constexpr char kMagic[] = {'C', 'R', 'E', 'F'};
 constexpr char kNamed[] = {'C', 'R', 'E', 'N'};
 constexpr uint32_t kVersion = 1;
+// A part is one step, which the debug handle map calls so.
+constexpr executorch::runtime::DelegateDebugIntId kStep = 0;
 constexpr char kMethod[] = "forward";
 
 struct Head {
@@ -177,8 +180,12 @@ Result<DelegateHandle*> Reference::init(
   return static_cast<DelegateHandle*>(partition.release());
 }
 
-Error Reference::execute(BackendExecutionContext& /*context*/, DelegateHandle* handle, Span<EValue*> args) const {
-  return static_cast<Partition*>(handle)->run(args);
+Error Reference::execute(BackendExecutionContext& context, DelegateHandle* handle, Span<EValue*> args) const {
+  auto* tracer = context.event_tracer();
+  const auto event = executorch::runtime::event_tracer_start_profiling_delegate(tracer, nullptr, kStep);
+  const Error code = static_cast<Partition*>(handle)->run(args);
+  executorch::runtime::event_tracer_end_profiling_delegate(tracer, event);
+  return code;
 }
 
 void Reference::destroy(DelegateHandle* handle) const {

@@ -206,9 +206,20 @@ __attribute__((visibility("default"))) uint64_t bridge_named(const char* key, vo
   return found->size();
 }
 
+// Where that data lay, which has been freed.
+__attribute__((visibility("default"))) const void* bridge_freed(const char* key) {
+  const auto found = initialised->get_named_data_map()->get_data(key);
+  return found.ok() ? found->data() : nullptr;
+}
+
 // How many load-time options the delegate is given that is being loaded.
 __attribute__((visibility("default"))) uint64_t bridge_options() {
   return initialised->runtime_specs().size();
+}
+
+// Logs an event of the call that is going on, where it is traced.
+__attribute__((visibility("default"))) void bridge_log(int32_t id, uint64_t begins, uint64_t ends) {
+  executorch::runtime::event_tracer_log_profiling_delegate(executed->event_tracer(), nullptr, id, begins, ends);
 }
 
 // Lets a tensor lie elsewhere.
