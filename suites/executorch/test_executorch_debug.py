@@ -74,11 +74,11 @@ def _check_event(event: Event, call: Event | None, ids: set[str], where: str) ->
     check(call is not None, f"{where}: the event {event.id!r} lies in no call of a delegate")
     assert call is not None
     check(
+        not ids or event.id in ids,
+        f"{where}: expected an id of the debug handle map, {sorted(ids)}, found {event.id!r}",
+    )
+    check(
         call.begins <= event.begins <= event.ends <= call.ends,
         f"{where}: expected the event {event.id!r} between {call.begins} and {call.ends}, found it from {event.begins} "
         f"to {event.ends}",
-    )
-    check(
-        not ids or event.id in ids,
-        f"{where}: expected an id of the debug handle map, {sorted(ids)}, found {event.id!r}",
     )
