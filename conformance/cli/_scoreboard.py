@@ -25,13 +25,13 @@ def add(commands: Commands) -> None:
     scoreboard.add_argument(
         "--pages",
         action="store_true",
-        help="also write each report in every format, into a folder of its own beside the page",
+        help="also write each report in every format, in a folder of its own beside the page, and copy findings there",
     )
     scoreboard.set_defaults(run=_scoreboard)
 
 
 def _scoreboard(options: argparse.Namespace) -> int:
-    from conformance.report.scoreboard import scoreboard_html, scoreboard_markdown, scoreboard_of
+    from conformance.report.scoreboard import copy_defects, scoreboard_html, scoreboard_markdown, scoreboard_of
 
     page: Path = options.output or options.folder / "index.html"
     if page.suffix == ".md":
@@ -39,6 +39,7 @@ def _scoreboard(options: argparse.Namespace) -> int:
     try:
         if options.pages:
             _write_pages(options.folder, page.parent)
+            copy_defects(options.folder, page.parent)
         scoreboard = scoreboard_of(options.folder.resolve(), page.parent.resolve())
         write_atomically(page, scoreboard_html(scoreboard))
         write_atomically(page.with_suffix(".md"), scoreboard_markdown(scoreboard))

@@ -12,7 +12,7 @@ from conformance.report.parts import as_json
 from conformance.report.row_model import OperatorRow, OperatorTable
 
 #: The mark of an outcome in the table, and the class that colours it.
-_LOOKS = {
+LOOKS = {
     Outcome.CRASHED: ("C", "bad"),
     Outcome.TIMEOUT: ("T", "bad"),
     Outcome.WRONG: ("W", "bad"),
@@ -22,7 +22,7 @@ _LOOKS = {
     Outcome.NOT_APPLICABLE: ("NA", "aside"),
 }
 #: The same by the name of the outcome, the gravest first.
-OUTCOMES = {outcome.value: _LOOKS[outcome] for outcome in Outcome}
+OUTCOMES = {outcome.value: LOOKS[outcome] for outcome in Outcome}
 #: So many rows are shown at length; report.json has all.
 MOST_SHOWN = 300
 _FACTS = ("samples", "counts", "max_abs", "max_rel", "ulp", "sqnr_db", "delegated")
@@ -41,12 +41,12 @@ class Square:
     @property
     def mark(self) -> str:
         """What stands in its square."""
-        return _LOOKS[self.outcome][0]
+        return LOOKS[self.outcome][0]
 
     @property
     def tone(self) -> str:
         """What colours its square."""
-        return _LOOKS[self.outcome][1]
+        return LOOKS[self.outcome][1]
 
     @property
     def hover(self) -> str:

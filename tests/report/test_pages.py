@@ -225,7 +225,7 @@ def test_the_scoreboard_is_sorted_by_the_columns_that_are_chosen(visit: Callable
     names = seen.page.locator(".scores tbody th a")
     assert names.all_inner_texts() == ["mine (after)", "mine (before)"]
     assert "is not JSON" in seen.page.locator("#scores table").last.inner_text()
-    button = seen.page.get_by_role("button", name="backend")
+    button = seen.page.locator("#scores").get_by_role("button", name="backend")
     button.focus()
     seen.page.keyboard.press("Enter")
     assert names.first.inner_text() == "mine (after)"

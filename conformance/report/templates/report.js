@@ -62,10 +62,16 @@ function explained(table) {
     const cell = mark.closest("th, td");
     for (let row = cell.parentElement.rowIndex + down, column = cell.cellIndex + right; ; row += down, column += right) {
       const other = table.rows[row]?.cells[column];
-      if (!other) return null;
+      if (!other) break;
       const found = other.closest("tr").hidden ? null : other.querySelector("[title]");
       if (found) return found;
     }
+    // A column that ends: the next row that says anything, so that no square stands alone.
+    for (let row = cell.parentElement.rowIndex + down; down && table.rows[row]; row += down) {
+      const found = table.rows[row].hidden ? null : table.rows[row].querySelector("td [title], th [title]");
+      if (found) return found;
+    }
+    return null;
   }
   table.addEventListener("focusin", (event) => {
     const mark = event.target.closest("[title]");

@@ -1,4 +1,4 @@
-"""The reports of a folder side by side: a row for each backend, as a page and as Markdown."""
+"""A row for each report, and a table of them for each toolchain."""
 
 from __future__ import annotations
 
@@ -9,17 +9,14 @@ import urllib.parse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from conformance._util.escaping import escape_markdown
 from conformance.api.verdicts import Verdict
 from conformance.contract import Level
 from conformance.report._json import ReportError
 from conformance.report._store import read_report
 from conformance.report.causes import causes_of
 from conformance.report.formats import formats
-from conformance.report.formats.markdown import markdown_table
 from conformance.report.model import Report
 from conformance.report.parts import read_part
-from conformance.report.templating import render
 from conformance.report.view import incomplete_line, share_shown
 
 REPORT = "report.json"
@@ -32,7 +29,7 @@ _PAGE = formats()["html"].file
 
 @dataclasses.dataclass(frozen=True)
 class Share:
-    """So many of so many cells passed, and so many fail."""
+    """So many of so many passed, and so many fail: cells, or dtypes of an operator."""
 
     passed: int
     failing: int
@@ -40,7 +37,7 @@ class Share:
 
     @property
     def tone(self) -> str:
-        """The class that colours it: how many of the cells that came to PASS or failed did fail."""
+        """The class that colours it: how many of those that passed or failed did fail."""
         judged = self.passed + self.failing
         if not judged:
             return "aside"
@@ -60,6 +57,7 @@ class Entry:
     folder: str
     address: str
     problem: str = ""
+    report: Report | None = None
     toolchain: str = ""
     backend: str = ""
     rank: int = -1
@@ -68,17 +66,24 @@ class Entry:
     all: Share = Share(0, 0, 0)
     verdicts: str = ""
     causes: int = 0
-    packages: str = ""
+    packages: Mapping[str, str] = dataclasses.field(default_factory=dict)
     suites: Mapping[str, Share] = dataclasses.field(default_factory=dict)
     torch: str = ""
+    contract: str = ""
     seed: str = ""
     started: str = ""
+    minutes: float = 0
     selftest: str = ""
 
     @property
     def title(self) -> str:
         """The backend, with the folder where that says more: two sets of options are two reports of one backend."""
         return self.folder if self.backend in ("", self.folder) else f"{self.backend} ({self.folder})"
+
+    @property
+    def versions(self) -> str:
+        """What the backend stands on."""
+        return ", ".join(f"{name} {version}" for name, version in self.packages.items())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,24 +104,10 @@ class Board:
         return suite.removeprefix(f"{self.toolchain}_").replace("_", " ")
 
 
-@dataclasses.dataclass(frozen=True)
-class Scoreboard:
-    """A board for each toolchain, since no two have a suite in common; what cannot be read comes last."""
+def boards_of(folder: Path, beside: Path) -> tuple[Board, ...]:
+    """A board for each toolchain, since no two have a suite in common; what cannot be read comes last.
 
-    boards: tuple[Board, ...]
-
-    @property
-    def entries(self) -> tuple[Entry, ...]:
-        """Those of all boards."""
-        return tuple(each for board in self.boards for each in board.entries)
-
-
-def scoreboard_of(folder: Path, beside: Path) -> Scoreboard:
-    """The scoreboard of every ``folder/*/report.json``, with links from ``beside``, where it is to be written.
-
-    A backend is linked to its page, below ``beside`` or beside its report, or else to the report itself.
-
-    A report that cannot be read is an entry with its error. Raises ReportError where there is no report at all.
+    Raises ReportError where there is no report at all.
     """
     try:
         paths = sorted(folder.glob(f"*/{REPORT}"))
@@ -125,8 +116,14 @@ def scoreboard_of(folder: Path, beside: Path) -> Scoreboard:
     if not paths:
         raise ReportError(f"expected reports at {folder}/*/{REPORT}, found none")
     entries = sorted((_entry(path, beside) for path in paths), key=_place)
-    boards = itertools.groupby(entries, lambda each: (each.toolchain, not each.problem))
-    return Scoreboard(tuple(Board(toolchain, readable, tuple(found)) for (toolchain, readable), found in boards))
+    groups = itertools.groupby(entries, lambda each: (each.toolchain, not each.problem))
+    return tuple(Board(toolchain, readable, tuple(found)) for (toolchain, readable), found in groups)
+
+
+def linked(places: Sequence[Path], beside: Path) -> str:
+    """The address, from a page in ``beside``, of the first of these files that is there; empty where none is."""
+    shown = next((place for place in places if place.is_file()), None)
+    return urllib.parse.quote(os.path.relpath(shown, beside)) if shown else ""
 
 
 def _place(entry: Entry) -> tuple[bool, str, int, int, str]:
@@ -136,9 +133,7 @@ def _place(entry: Entry) -> tuple[bool, str, int, int, str]:
 
 def _entry(path: Path, beside: Path) -> Entry:
     folder = path.parent.name
-    pages = (beside / folder / _PAGE, path.parent / _PAGE)
-    shown = next((page for page in pages if page.is_file()), path)
-    address = urllib.parse.quote(os.path.relpath(shown, beside))
+    address = linked((beside / folder / _PAGE, path.parent / _PAGE, path), beside)
     try:
         report = read_part(Report, read_report(path))
     except ReportError as error:
@@ -150,6 +145,7 @@ def _entry(path: Path, beside: Path) -> Entry:
     return Entry(
         folder,
         address,
+        report=report,
         toolchain=report.backend.toolchain,
         backend=report.backend.name,
         rank=[None, *Level].index(achieved),
@@ -158,11 +154,13 @@ def _entry(path: Path, beside: Path) -> Entry:
         all=_share(counted),
         verdicts=", ".join(f"{counted[each]} {each.value}" for each in Verdict if counted.get(each)),
         causes=len(causes_of(report)),
-        packages=", ".join(f"{name} {version}" for name, version in _packages(report).items()),
+        packages=_packages(report),
         suites={suite: _share(counts) for suite, counts in report.summary.suites.items()},
         torch=report.environment.get("torch", "unknown"),
+        contract=report.harness.contract.version,
         seed=str(report.run.seed),
         started=report.run.started[:10],
+        minutes=report.run.seconds / 60,
         selftest=f"{score.caught} of {score.saboteurs}" if score else "not run",
     )
 
@@ -177,42 +175,3 @@ def _packages(report: Report) -> dict[str, str]:
 def _share(counts: Mapping[Verdict, int]) -> Share:
     failing = sum(count for verdict, count in counts.items() if verdict.fails)
     return Share(counts.get(Verdict.PASS, 0), failing, sum(counts.values()))
-
-
-def scoreboard_html(scoreboard: Scoreboard) -> str:
-    """The page."""
-    return render("scoreboard.html.j2", scoreboard=scoreboard)
-
-
-def scoreboard_markdown(scoreboard: Scoreboard) -> str:
-    """The Markdown, with the same tables."""
-    return "\n\n".join(["# Conformance of PyTorch backends", *map(_section, scoreboard.boards)]) + "\n"
-
-
-def _section(board: Board) -> str:
-    if not board.readable:
-        table = markdown_table(["folder", "problem"], [[each.folder, each.problem] for each in board.entries])
-        return f"## Reports that cannot be read\n\n{table}"
-    headers = [
-        "backend",
-        "level",
-        "passed",
-        "verdicts",
-        "causes",
-        "packages",
-        *board.suites,
-        "torch",
-        "seed",
-        "date",
-        "self-test",
-    ]
-    table = markdown_table(headers, [_line(each, board.suites) for each in board.entries])
-    return f"## Toolchain {escape_markdown(board.toolchain)}\n\n{table}"
-
-
-def _line(entry: Entry, suites: Sequence[str]) -> list[str]:
-    shares = (str(entry.suites.get(suite, "")) for suite in suites)
-    rest = (entry.torch, entry.seed, entry.started, entry.selftest)
-    level = f"{entry.level} {entry.remarks}".strip()
-    judged = (level, str(entry.all), entry.verdicts, str(entry.causes), entry.packages)
-    return [entry.title, *judged, *shares, *rest]
