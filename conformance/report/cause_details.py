@@ -8,6 +8,7 @@ from pathlib import Path
 from conformance.report.anchors import address_of, cell_anchor
 from conformance.report.causes import Cause
 from conformance.report.cell_details import Script, script_of
+from conformance.report.model_text import model_text
 from conformance.report.reproducer_folder import MARK
 from conformance.report.row_model import CellRow
 
@@ -25,6 +26,11 @@ class CauseDetails:
     cells: tuple[tuple[str, str], ...]
     #: How many more cells there are.
     more: int
+
+    @property
+    def model(self) -> str:
+        """What the model of the example computes, where its script is there to say so."""
+        return model_text(self.script.text) if self.script and self.cause.finding is None else ""
 
     @property
     def count(self) -> str:

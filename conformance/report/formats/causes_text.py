@@ -7,7 +7,9 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from conformance.report.cause_details import script_beside
 from conformance.report.causes import Cause
+from conformance.report.model_text import model_text
 from conformance.report.view import ReportView, attempt_lines
 
 #: So many causes are told in full, and so many more in a line each, unless every one is asked for.
@@ -43,7 +45,9 @@ def _in_full(number: int, cause: Cause, width: int, folder: Path) -> Iterator[st
     told = attempt_lines(cause.example) or [cause.message]
     for text in told:
         yield from _shortened(text, width, _INDENT)
+    script = script_beside(cause.example, folder) if cause.reproducer else None
     facts = {
+        "model": model_text(script.text) if script and cause.finding is None else "",
         "in": _listed(cause.cases) if cause.finding is None else cause.title,
         "example": cause.example.id,
         "inputs": "; ".join(cause.inputs),
@@ -54,9 +58,9 @@ def _in_full(number: int, cause: Cause, width: int, folder: Path) -> Iterator[st
         if text:
             yield from _shortened(text, width, f"{_INDENT}{label:<{_LABEL}}", _INDENT + " " * _LABEL)
     yield from _command(f"{_INDENT}{'again':<{_LABEL}}", cause.rerun.arguments(cause.example), width)
-    script = folder / cause.reproducer
-    if cause.reproducer and script.is_file():  # a report that is published has none beside it
-        yield from _command(f"{_INDENT}{'script':<{_LABEL}}", ("python", str(script)), width)
+    path = folder / cause.reproducer
+    if cause.reproducer and path.is_file():  # a report that is published has none beside it
+        yield from _command(f"{_INDENT}{'script':<{_LABEL}}", ("python", str(path)), width)
 
 
 def _in_a_line(number: int, cause: Cause, width: int) -> str:
