@@ -11,8 +11,8 @@ from typing import Any
 from conformance import __version__
 from conformance._util.remembered import recall, remember, state_of_package
 from conformance.api.saboteur import ENTRY_POINT_GROUP as SABOTEUR_GROUP
-from conformance.devices import ZygotePool
-from conformance.discovery.describing import discovery, known_saboteurs
+from conformance.devices import ZygoteKind, ZygotePool
+from conformance.discovery.describing import discovery, discovery_kind, known_saboteurs
 from conformance.toolchains import Source, Toolchain, installed_sources, toolchains
 from conformance.toolchains.source import ENTRY_POINT_GROUP
 
@@ -55,6 +55,12 @@ def unknown_text(wanted: str) -> str:
         return ""
     known = {source.name for source in _sources_without_asking()}
     return "" if name in known else text_of_unknown(wanted, known)
+
+
+def discovered_by(wanted: str) -> list[ZygoteKind]:
+    """The zygote whose devices will be asked about a backend; none where that takes a process to know."""
+    sources = [source for source in _sources_without_asking() if source.name == wanted]
+    return [discovery_kind(sources[0].toolchain).zygote] if len(sources) == 1 else []
 
 
 def text_of_unknown(wanted: str, names: set[str]) -> str:

@@ -210,12 +210,20 @@ def pytest_configure(config: pytest.Config) -> None:
     """Load the rest of the plugin when a backend is chosen."""
     if config.option.list_backends or not (config.option.conformance_backend or config.option.conformance_library):
         return
-    from conformance.pytest_plugin._names import expect_known_names
+    from conformance.devices import Limits, ZygotePool
+    from conformance.pytest_plugin._names import expect_known_names, zygotes_to_start
 
     expect_known_names(config)
-    from conformance.pytest_plugin._start import start
+    pool = ZygotePool(Limits())
+    try:
+        for kind in zygotes_to_start(config):
+            pool.start(kind)
+        from conformance.pytest_plugin._start import start  # imports torch, which the zygotes do at the same time
 
-    start(config)
+        start(config, pool)
+    except BaseException:
+        pool.close()
+        raise
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from conformance.api.errors import HarnessError
-from conformance.discovery.names import unknown_text
+from conformance.devices import ZygoteKind
+from conformance.discovery.names import discovered_by, unknown_text
 
 
 def expect_known_names(config: pytest.Config) -> None:
@@ -23,3 +24,11 @@ def expect_known_names(config: pytest.Config) -> None:
             raise pytest.UsageError(str(error)) from error
         if text:
             raise pytest.UsageError(text)
+
+
+def zygotes_to_start(config: pytest.Config) -> list[ZygoteKind]:
+    """Those that the run will begin with, as far as that is known: of one backend that was asked for by its name."""
+    if config.option.conformance_library or hasattr(config, "workerinput"):
+        return []
+    names = config.option.conformance_backend
+    return discovered_by(names[0]) if len(names) == 1 else []

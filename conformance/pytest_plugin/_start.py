@@ -38,8 +38,11 @@ from conformance.targets import Target, TargetError, open_target
 from conformance.targets.native import NativePool
 
 
-def start(config: pytest.Config) -> None:
-    """Find the chosen backends and register what runs them. Raises UsageError for anything that was asked wrongly."""
+def start(config: pytest.Config, pool: ZygotePool) -> None:
+    """Find the chosen backends and register what runs them, in devices of ``pool``, which the run then closes.
+
+    Raises UsageError for anything that was asked wrongly.
+    """
     if is_optimized():
         raise pytest.UsageError(OPTIMIZED)
     if too_few := too_few_open_files():
@@ -50,11 +53,12 @@ def start(config: pytest.Config) -> None:
     _register_markers(config)
     try:
         options = parse(config)
+        pool.limits = options.limits
         worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
         if worker_input is None:
-            _start_run(config, options)
+            _start_run(config, options, pool)
         else:
-            _start_worker(config, options, worker_input["conformance"])
+            _start_worker(config, options, worker_input["conformance"], pool)
     except MachineTooSlow as error:  # nobody asked for anything wrongly
         pytest.exit(f"the harness itself failed before anything ran: {error}", EXIT_HARNESS_ERROR)
     except (HarnessError, SelectionError, TargetError, ReportError, pytest.UsageError) as error:
@@ -74,35 +78,29 @@ def _end_when_terminated() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def _start_run(config: pytest.Config, options: RunOptions) -> None:
+def _start_run(config: pytest.Config, options: RunOptions, pool: ZygotePool) -> None:
     """The process that finds the backends, and writes the report; without workers it runs the cells too."""
     expectations_of(config, ())  # what is wrong with these is said before backends are prepared, which may take minutes
-    pool = ZygotePool(options.limits)
-    try:
-        native, target = _target(config, options, pool)
-        descriptions = _chosen_backends(options, pool)
-        _check_level(options, descriptions)
-        expectations = expectations_of(config, descriptions)
-        file = file_to_update(config, descriptions)
-        target.expect(descriptions)
-        _connect(target)
-        operators = chosen_operators(config, pool, descriptions[0].toolchain)
-        selection = _selection(config, options, descriptions, operators)
-        _choose_suites(config)
-        if not config.option.collectonly:  # where nothing runs there is nothing to report
-            _register_reporter(config, options, descriptions, expectations, file, operators, target, selection)
-    except BaseException:
-        pool.close()
-        raise
+    native, target = _target(config, options, pool)
+    descriptions = _chosen_backends(options, pool)
+    _check_level(options, descriptions)
+    expectations = expectations_of(config, descriptions)
+    file = file_to_update(config, descriptions)
+    target.expect(descriptions)
+    _connect(target)
+    operators = chosen_operators(config, pool, descriptions[0].toolchain)
+    selection = _selection(config, options, descriptions, operators)
+    _choose_suites(config)
+    if not config.option.collectonly:  # where nothing runs there is nothing to report
+        _register_reporter(config, options, descriptions, expectations, file, operators, target, selection)
     run = _run_context(config, options, options.seed, pool, descriptions, native, target)
     _register_runner(config, options, run, expectations, operators, selection)
 
 
-def _start_worker(config: pytest.Config, options: RunOptions, message: dict[str, Any]) -> None:
+def _start_worker(config: pytest.Config, options: RunOptions, message: dict[str, Any], pool: ZygotePool) -> None:
     """A worker of pytest-xdist, which the controller told what it found."""
     config.args[:] = message["args"] or found_paths(config.args)
     descriptions = [Description.from_message(each) for each in message["descriptions"]]
-    pool = ZygotePool(options.limits)
     native, target = _target(config, options, pool)
     target.expect(descriptions)
     run = _run_context(config, options, message["seed"], pool, descriptions, native, target)

@@ -42,10 +42,10 @@ def test_a_failure_of_the_harness_is_no_wrong_usage(project: Project) -> None:
         from conformance.api.errors import MachineTooSlow
         from conformance.devices import ZygotePool
 
-        def start(self, kind):
+        def fork(self, *arguments):
             raise MachineTooSlow("it did not answer within 1200 s")
 
-        ZygotePool.start = start
+        ZygotePool.fork = fork
         """,
     )
     run = project.run("--backend=reference")

@@ -65,8 +65,8 @@ def _report(folder: Path, text: str) -> dict[str, Any]:
     place = folder / "reproducers" / "add"
     place.mkdir(parents=True)
     (place / "reproduce.py").write_text(text, encoding="utf-8")
-    script = {"reproducer": {"script": "reproducers/add/reproduce.py"}}
-    return report_of(cell("add", Verdict.FAIL, message="expected 2, found 3", **script))
+    row = cell("add", Verdict.FAIL, message="expected 2, found 3")
+    return report_of(row | {"reproducer": {"script": "reproducers/add/reproduce.py"}})
 
 
 def test_the_terminal_and_the_page_tell_it(tmp_path: Path) -> None:
