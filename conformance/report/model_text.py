@@ -13,14 +13,16 @@ _MAKING = ("__init__",)
 def model_text(script: str) -> str:
     """The statements of the methods of a reproducer's model, and of the functions that it calls, in their order.
 
-    They stand before the first function that takes nothing, which is a process of the scenario. Empty where a script
-    has none, or is no Python.
+    The model is the last class before the first function that takes nothing, which is a process of the scenario: what
+    follows it is the clause's. Empty where a script has none, or is no Python.
     """
     try:
         body = ast.parse(script).body
     except (SyntaxError, ValueError):
         return ""
-    model = itertools.takewhile(lambda node: not _is_process(node), body)
+    defined = list(itertools.takewhile(lambda node: not _is_process(node), body))
+    classes = [place for place, node in enumerate(defined) if isinstance(node, ast.ClassDef)]
+    model = defined[: classes[-1] + 1] if classes else []
     statements = (each for node in model for method in _methods(node) for each in _statements(method))
     return "; ".join(" ".join(ast.unparse(each).split()) for each in statements)
 

@@ -40,6 +40,11 @@ class Model(torch.nn.Module):
         return self.linear(z)
 
 
+def test_outputs(host, case):
+    """Its clause."""
+    lowered = host.lower(case)
+
+
 def host() -> None:
     """The process that lowers and saves."""
     print("no model")
