@@ -27,6 +27,11 @@ def mixed(x, y):
     return torch.relu(x) - y
 
 
+def made():
+    """What takes nothing is no part of it."""
+    return torch.ones(2)
+
+
 class Model(torch.nn.Module):
     """A model."""
 
