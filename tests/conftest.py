@@ -15,6 +15,19 @@ from support.project import Project, Run
 collect_ignore = ["support"]
 
 
+#: What tests start whole runs with.
+_OF_RUNS = frozenset({"new_project", "project", "shared_run"})
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark those that start whole runs, but for those that are quick or slow, before pytest looks at any marks."""
+    for item in items:
+        starts_runs = not _OF_RUNS.isdisjoint(getattr(item, "fixturenames", ()))
+        if starts_runs and not any(item.get_closest_marker(name) for name in ("quick", "slow")):
+            item.add_marker(pytest.mark.runs)
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     """An empty project."""
@@ -22,13 +35,19 @@ def project(tmp_path: Path) -> Project:
 
 
 @pytest.fixture(scope="session")
-def shared_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
+def new_project(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Project]:
+    """An empty project in a folder that is called so, for fixtures that several tests share."""
+    return lambda name: Project(tmp_path_factory.mktemp(name))
+
+
+@pytest.fixture(scope="session")
+def shared_run(new_project: Callable[[str], Project]) -> Callable[..., Run]:
     """Runs that several tests read: each command line runs once a session."""
     done: dict[tuple[str, ...], Run] = {}
 
     def run(*arguments: str) -> Run:
         if arguments not in done:
-            done[arguments] = Project(tmp_path_factory.mktemp("project")).run(*arguments)
+            done[arguments] = new_project("project").run(*arguments)
         return done[arguments]
 
     return run

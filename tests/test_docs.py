@@ -31,6 +31,7 @@ def pages() -> dict[str, str]:
         sys.path.remove(str(DOCS))
 
 
+@pytest.mark.quick
 def test_every_option_of_the_plugin_is_in_the_reference(pages: dict[str, str], project: Project) -> None:
     said = project.run("--help").output
     options = set(re.findall(r"--conformance-[a-z-]+|--list-backends", said))

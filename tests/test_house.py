@@ -171,6 +171,30 @@ TIME_OF_DAY = {
 }
 
 
+def test_whole_runs_are_started_by_fixtures_which_mark_the_test() -> None:
+    makers = re.compile(r"\bProject\(")
+    by_hand = [
+        str(path.relative_to(TESTS))
+        for path in sorted(TESTS.rglob("test_*.py"))
+        if makers.search(text := path.read_text(encoding="utf-8")) and "\npytestmark = pytest.mark.runs\n" not in text
+    ]
+    assert by_hand == [], "ask for `project` or `new_project`"
+
+
+def test_every_room_that_starts_whole_runs_has_one_that_is_quick() -> None:
+    starts, quick = set(), set()
+    for path in TESTS.rglob("test_*.py"):
+        text = path.read_text(encoding="utf-8")
+        room = path.relative_to(TESTS).parts[0]
+        if re.search(r"\b(project: Project|shared_run: Callable|new_project: Callable)", text):
+            starts.add(room)
+        if re.search(r"\bpytest\.mark\.quick\b", text):
+            quick.add(room)
+    lacking = {each for each in starts - quick if not each.endswith(".py")} - {"generate"}  # its only one is slow
+    assert starts & quick
+    assert lacking == set(), "mark the cheapest of them `quick`, or the first answer says nothing of the room"
+
+
 def test_only_clocks_that_never_jump_decide() -> None:
     asked = {
         path.relative_to(HOUSE).as_posix()

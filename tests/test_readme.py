@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 
 import pytest
@@ -17,11 +18,19 @@ def test_the_first_screen_has_everything() -> None:
     assert commands[0].startswith("python3 -m venv .venv && ")
     assert commands[0].endswith(".venv/bin/pytest --backend=reference")
     assert commands[1].startswith(".venv/bin/pip install ")
-    assert len(commands) == 2 + 5  # and five lines for a backend of one's own
+    assert commands[2] == f"{commands[1].rpartition('&& ')[2]} -m runs"
+    assert len(commands) == 3 + 5  # and five lines for a backend of one's own
     assert "| found by it" in SCREEN
     assert "](reports/findings.md)" in SCREEN
     assert "Python 3.11" in SCREEN
     assert "torch 2.13" in SCREEN
+
+
+def test_ci_runs_its_commands_whatever_they_say() -> None:
+    script = (REPOSITORY / ".ci/run").read_text(encoding="utf-8")
+    (finding,) = re.findall(r"< <\((sed .*)\)$", script, re.MULTILINE)
+    found = subprocess.run(["bash", "-c", finding], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
+    assert found.splitlines() == re.findall(r"^\$ (.+)$", SCREEN, re.MULTILINE)[:3]
 
 
 def test_what_is_supported_is_what_pip_takes() -> None:

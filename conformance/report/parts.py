@@ -59,13 +59,15 @@ def _plain(value: Any) -> Any:
     return value.value if isinstance(value, enum.Enum) else value
 
 
-def _remember(value: Any, document: Any) -> None:
+def _remember(part: Part, document: Any) -> None:
     """Keep with every part what it was read from."""
-    if isinstance(value, Part):
-        value.__dict__["document"] = document
-        for name in value.__struct_fields__:
-            if name in document:
-                _remember(getattr(value, name), document[name])
-    elif isinstance(value, list):
-        for each, one in zip(value, document, strict=True):
-            _remember(each, one)
+    part.__dict__["document"] = document
+    for name in part.__struct_fields__:
+        if name not in document:
+            continue
+        value = getattr(part, name)
+        if isinstance(value, Part):
+            _remember(value, document[name])
+        elif isinstance(value, list) and value and isinstance(value[0], Part):  # a list is of one kind
+            for each, one in zip(value, document[name], strict=True):
+                _remember(each, one)

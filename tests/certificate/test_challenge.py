@@ -58,6 +58,7 @@ def test_a_challenge_of_a_backend_that_is_not_here_is_bad_input(office: Office) 
     assert "there is no backend named 'torchscript:toy'" in complained
 
 
+@pytest.mark.runs
 def test_a_challenge_finds_a_backend_that_the_run_called_otherwise(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -67,6 +67,7 @@ def test_seeds_reach_as_far_as_they_are_said_to() -> None:
     assert [seed_of(text) for text in ("-2147483648", "0", "2147483647")] == [-(2**31), 0, 2**31 - 1]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("option", "complaint"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from support.project import Project
 
 OWN = '''
@@ -21,6 +22,7 @@ OWN = '''
 '''
 
 
+@pytest.mark.quick
 def test_what_pytest_raises_is_a_verdict(project: Project) -> None:
     project.write("test_own.py", OWN)
     run = project.run("--backend=reference", "--conformance-reproducers=0", "test_own.py")

@@ -17,6 +17,7 @@ def test_there_are_many_kinds_of_fault() -> None:
         compile(each.code, each.name, "exec")
 
 
+@pytest.mark.runs
 def test_a_fault_is_what_its_backend_comes_to_and_nobody_else() -> None:
     seen = campaign(workers=[0], only=["signal_segv", "result_meta", "child_left"])
     assert not seen.findings, seen.summary()

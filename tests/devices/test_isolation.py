@@ -35,7 +35,11 @@ def spin(method: str) -> str:
 @pytest.mark.parametrize(
     ("body", "verdict", "phase", "message"),
     [
-        ("    def execute(self, *a):\n        os.kill(os.getpid(), signal.SIGSEGV)\n", "CRASH", "run", "SIGSEGV"),
+        pytest.param(
+            "    def execute(self, *a):\n        os.kill(os.getpid(), signal.SIGSEGV)\n",
+            *("CRASH", "run", "SIGSEGV"),
+            marks=pytest.mark.quick,
+        ),
         ("    def execute(self, *a):\n        os.abort()\n", "CRASH", "run", "SIGABRT"),
         ("    def preprocess(self, *a):\n        os._exit(0)\n", "CRASH", "lower", "exited with code 0"),
         (spin("compile"), "TIMEOUT", "lower", "did not come back within 2 s"),
@@ -92,6 +96,7 @@ def test_a_grandchild_that_keeps_the_pipes_open_holds_nothing_up(project: Projec
             os.kill(pid, 0)
 
 
+@pytest.mark.quick
 def test_a_run_that_is_killed_leaves_no_device_at_work(project: Project) -> None:
     body = """
     def execute(self, *arguments):
@@ -116,6 +121,7 @@ def test_a_run_that_is_killed_leaves_no_device_at_work(project: Project) -> None
     wait_until(lambda: not any(map(is_there, pids)))
 
 
+@pytest.mark.quick
 def test_nothing_of_a_backend_is_loaded_in_the_pytest_process(project: Project) -> None:
     project.install("broken", f"import os\nopen(f'imported-{{os.getpid()}}', 'w').close()\n{plugin('    pass')}")
     project.write(

@@ -34,6 +34,7 @@ def test_a_plugin_that_fails_to_import_is_a_row(project: Project) -> None:
     assert max(map(len, run.output.splitlines())) <= 80
 
 
+@pytest.mark.quick
 def test_an_unknown_name_lists_the_known_ones(project: Project) -> None:
     run = project.run("--backend=referenc")
     assert run.exit_code == 4
@@ -133,6 +134,7 @@ def test_a_compile_spec_of_the_wrong_shape_is_a_failure_of_lowering(project: Pro
     assert "incompatible function arguments" in run.output
 
 
+@pytest.mark.quick
 def test_a_library_needs_no_plugin(project: Project) -> None:
     from torch_conformance_reference import library_path
 

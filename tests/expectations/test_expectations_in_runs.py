@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from support.entries import entry
 from support.project import Project, Run
@@ -11,9 +13,9 @@ DEEPCOPY = "composition.deepcopy[add-full-yes/yes]"
 
 
 @pytest.fixture(scope="module")
-def updated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Run]:
+def updated(new_project: Callable[[str], Project]) -> tuple[Project, Run]:
     """A project in which a run on two workers has written the file of expectations."""
-    project = Project(tmp_path_factory.mktemp("updated"))
+    project = new_project("updated")
     options = ("--conformance-expectations=known.toml", "--conformance-update-expectations")
     return project, project.run(*SELECTION, "-n", "2", *options)
 
@@ -35,6 +37,7 @@ def test_a_run_writes_what_the_next_one_excuses(updated: tuple[Project, Run]) ->
     )
 
 
+@pytest.mark.quick
 def test_expectations_do_not_rot(project: Project) -> None:
     known = [
         entry("composition.selective-errors", case='"add"'),

@@ -22,6 +22,7 @@ HANDFUL = "add,tanh,nn.functional.linear,rand_like,empty,item,addr"
 TABLE = ("-k", "test_table")
 
 
+@pytest.mark.quick
 def test_the_reference_is_right(shared_run: Callable[..., Run]) -> None:
     run = shared_run("--backend=reference", f"--conformance-operators={HANDFUL}", *TABLE)
     assert run.exit_code == 0, run.output
@@ -49,6 +50,7 @@ def test_the_reference_is_right(shared_run: Callable[..., Run]) -> None:
         assert "the result is no tensor but" in row["message"]
 
 
+@pytest.mark.quick
 def test_values_that_differ_at_each_call_are_compared_by_their_outline(shared_run: Callable[..., Run]) -> None:
     run = shared_run("--backend=reference", f"--conformance-operators={HANDFUL}", *TABLE)
     for operator in ("empty", "rand_like"):
@@ -58,6 +60,7 @@ def test_values_that_differ_at_each_call_are_compared_by_their_outline(shared_ru
     assert rows(run, "reference", "empty")["float32"]["max_abs"] is None
 
 
+@pytest.mark.quick
 def test_every_face_shows_the_table(shared_run: Callable[..., Run], capsys: pytest.CaptureFixture[str]) -> None:
     run = shared_run("--backend=reference", f"--conformance-operators={HANDFUL}", *TABLE)
     assert "Operators: 7, in " in run.output

@@ -25,6 +25,7 @@ VENDORS = {"docc": "docc.torch", "iree": "iree.turbine", "openvino": "openvino",
 DOCC_COMPILER = ("DOCC_BACKEND_COMPILER", "clang++-21")
 
 
+@pytest.mark.runs
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_a_reproducer_shows_what_it_says(script: Path) -> None:
     text = script.read_text()

@@ -5,9 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 from support.project import Project
 
 
+@pytest.mark.quick
 def test_no_torch_without_a_backend(project: Project) -> None:
     project.write("test_own.py", "import sys\n\ndef test_own():\n    assert 'torch' not in sys.modules\n")
     project.write(
@@ -26,6 +28,7 @@ def test_no_torch_without_a_backend(project: Project) -> None:
     assert not (project.folder / "conformance-report").exists()
 
 
+@pytest.mark.quick
 def test_a_conftest_that_owns_the_option_keeps_it(project: Project) -> None:
     project.write(
         "conftest.py",
@@ -42,12 +45,14 @@ def test_a_conftest_that_owns_the_option_keeps_it(project: Project) -> None:
     assert "there is no backend named 'no_such_backend'" in named.output
 
 
+@pytest.mark.quick
 def test_the_short_option_is_there_when_nobody_owns_it(project: Project) -> None:
     run = project.run("--help")
     assert "--conformance-backend=NAME" in run.output
     assert "--backend=NAME" in run.output
 
 
+@pytest.mark.quick
 def test_suites_without_a_backend_say_what_is_missing(project: Project) -> None:
     from conformance.contract import suites_path
 

@@ -109,6 +109,7 @@ def ran(run: Run) -> list[str]:
     return [row["id"] for row in run.report("reference")["cells"]]
 
 
+@pytest.mark.quick
 def test_ids_of_a_report_run_again(project: Project, shared_run: Callable[..., Run]) -> None:
     first: dict[str, Any] = shared_run("--backend=reference", "-k", CLAUSE).report("reference")
     ids = [row["id"] for row in first["cells"]]
@@ -120,6 +121,7 @@ def test_ids_of_a_report_run_again(project: Project, shared_run: Callable[..., R
     assert ran(project.run("--backend=reference", "-k", CELL)) == [CELL]
 
 
+@pytest.mark.quick
 def test_an_id_of_nothing_is_refused_before_anything_runs(project: Project) -> None:
     run = project.run("--backend=reference", "--conformance-select=lowering.outptus")
     assert run.exit_code == 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from support.project import Project
 
 PLUGIN = """
@@ -35,6 +36,7 @@ def test_two_plugins_with_one_name_are_said(project: Project) -> None:
     ) in run.output
 
 
+@pytest.mark.quick
 def test_a_failure_of_the_harness_is_no_wrong_usage(project: Project) -> None:
     project.write(
         "conftest.py",

@@ -32,6 +32,7 @@ def test_two_workers_come_to_the_same_verdicts(shared_run: Callable[..., Run]) -
     assert len(lines) == spread.report("reference")["plan"]["cells"]
 
 
+@pytest.mark.quick
 def test_the_tables_fit_eighty_columns_in_a_pipe(shared_run: Callable[..., Run]) -> None:
     run = shared_run("--backend=reference", "-k", PART)
     assert "\x1b[" not in run.output
@@ -50,6 +51,7 @@ def test_quiet_says_less_and_verbose_says_each_cell(project: Project) -> None:
     assert "test_stable[reference-add-full-yes/yes] PASS" in verbose.output
 
 
+@pytest.mark.quick
 def test_a_part_of_the_contract_reaches_no_level(shared_run: Callable[..., Run]) -> None:
     run = shared_run("--backend=reference", "-k", PART)
     certification = run.report("reference")["certification"]
@@ -107,6 +109,7 @@ def test_a_step_summary_is_written_where_github_wants_it(project: Project) -> No
     assert (project.folder / "summary.md").read_text().startswith("before\n## Conformance of reference")
 
 
+@pytest.mark.quick
 def test_an_interrupted_run_keeps_what_it_had(project: Project) -> None:
     process = subprocess.Popen(
         project.command("--backend=reference"),
@@ -197,6 +200,7 @@ def test_a_folder_that_cannot_be_written_is_refused_at_once(project: Project) ->
     assert "the report cannot be written to taken" in run.output
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("damage", "complaint"),
     [

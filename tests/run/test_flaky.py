@@ -173,6 +173,7 @@ def flaky_run(shared_run: Callable[..., Run]) -> Run:
     return shared_run("--backend=wrong_every_other_process", "-k", "test_lowering and test_outputs and add", *options)
 
 
+@pytest.mark.quick
 def test_a_flaky_backend_is_told_from_a_broken_one(flaky_run: Run) -> None:
     report = flaky_run.report("wrong_every_other_process")
     rows = {row["id"]: row for row in report["cells"]}

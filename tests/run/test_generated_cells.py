@@ -154,6 +154,7 @@ def test_a_run_says_what_was_tried(scratch: Project, options: tuple[str, ...], t
         assert report["cells"][0]["generated"]["seed"] == 9
 
 
+@pytest.mark.quick
 def test_a_budget_that_makes_no_sense_is_a_usage_error(project: Project) -> None:
     run = project.run("--backend=reference", "--conformance-generated=many")
     assert run.exit_code == 4, run.output

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
@@ -25,17 +26,17 @@ TUTORIAL = REPOSITORY / "docs" / "tutorial.md"
 
 
 @pytest.fixture(scope="session")
-def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+def reader(new_project: Callable[[str], Project]) -> Reader:
     """Somebody who has followed the tutorial to its end: a new backend is written, installed, certified and broken."""
-    reader = Reader(Project(tmp_path_factory.mktemp("tutorial")))
+    reader = Reader(new_project("tutorial"))
     reader.follow(TUTORIAL.read_text(encoding="utf-8"))
     return reader
 
 
 @pytest.fixture(scope="session")
-def beginner(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+def beginner(new_project: Callable[[str], Project]) -> Reader:
     """Somebody who has just written a new backend, and installed it."""
-    beginner = Reader(Project(tmp_path_factory.mktemp("new")))
+    beginner = Reader(new_project("new"))
     for command in ("conformance new mybackend", "pip install -e mybackend-conformance"):
         done = beginner.execute(command)
         assert done.exit_code == 0, done.output
@@ -173,7 +174,7 @@ def test_the_workflow_installs_the_harness_that_is_here(monkeypatch: pytest.Monk
 
 
 def test_a_library_that_is_there_is_pointed_at(
-    beginner: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    beginner: Reader, project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(beginner.project.site))
     library_path = importlib.import_module("mybackend_conformance.build").library_path
@@ -181,7 +182,6 @@ def test_a_library_that_is_there_is_pointed_at(
     backend = (tmp_path / "other/src/other_conformance/backend.py").read_text()
     assert 'name = "mybackend"' in backend  # as the library registers it
     assert str(library_path()) in backend
-    project = Project(tmp_path)
     project.install("other", backend, "OtherBackend")
     run = project.run("--backend=other", "-k", "test_outputs and lowering and add_sub")
     assert run.exit_code == 0, run.output

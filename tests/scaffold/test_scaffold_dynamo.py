@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,16 @@ TUTORIAL = REPOSITORY / "docs" / "tutorial-dynamo.md"
 
 
 @pytest.fixture(scope="module")
-def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+def reader(new_project: Callable[[str], Project]) -> Reader:
     """Somebody who has followed the tutorial to its end: a new backend is written, installed, certified and broken."""
-    reader = Reader(Project(tmp_path_factory.mktemp("tutorial")))
+    reader = Reader(new_project("tutorial"))
     reader.follow(TUTORIAL.read_text(encoding="utf-8"))
     return reader
 
 
 @pytest.fixture
-def written(tmp_path: Path) -> Project:
+def written(project: Project, tmp_path: Path) -> Project:
     """A project in which a new backend is installed from its sources, and by nothing but its metadata."""
-    project = Project(tmp_path)
     write(NewPlugin("mine", "dynamo"), tmp_path / "new")
     (tmp_path / "new/src/mine_conformance").rename(project.site / "mine_conformance")
     values = {"torch_dynamo_backends": "compiler:compiler", "conformance_backends": "backend:MineBackend"}
@@ -54,6 +54,7 @@ def rows_of(project: Project, selection: str) -> dict[str, dict[str, Any]]:
     return {row["clause"]: row for row in run.report("mine")["cells"]}
 
 
+@pytest.mark.quick
 def test_it_lowers_refuses_and_tells_of_its_runtime(written: Project) -> None:
     rows = rows_of(written, "test_refusal and custom_operator or chain and (test_once or test_dynamo_availability)")
     assert {clause: row["verdict"] for clause, row in rows.items()} == {

@@ -136,6 +136,7 @@ def test_a_saboteur_is_tried_on_its_target(tmp_path: Path, monkeypatch: pytest.M
     assert ", native target |" in Path("out/selftest.md").read_text()
 
 
+@pytest.mark.quick
 def test_a_target_that_is_not_known_is_explained(project: Project) -> None:
     project.install(
         "lost",

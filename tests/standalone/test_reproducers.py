@@ -68,6 +68,7 @@ def third_parties(shared_run: Callable[..., Run]) -> Run:
     return shared_run(*names, "--conformance-reproducers=9", "-k", f"{chosen} test_lowering_after_deepcopy", "-n", "2")
 
 
+@pytest.mark.quick
 def test_failures_of_third_parties_show_with_torch_alone(third_parties: Run, without_harness: Path) -> None:
     failing = [(name, row) for name in PLAIN for row in failing_rows(third_parties, name)]
     assert {name for name, _ in failing} == set(PLAIN)

@@ -11,6 +11,8 @@ from support.scripts import failing_rows, run_script, scripts_of
 
 from conformance.scaffold.distribution import NewPlugin, write
 
+pytestmark = pytest.mark.runs
+
 #: Toolchain → the entry points of what is written, and a source with bugs: one computes what is wrong, one raises.
 ENTRY_POINTS = {
     "torchscript": {"conformance_backends": "backend:MineBackend"},

@@ -82,6 +82,7 @@ def without_executorch(project: Project) -> Project:
     return project
 
 
+@pytest.mark.quick
 def test_a_backend_of_it_is_refused_with_the_command_that_helps(without_executorch: Project) -> None:
     run = without_executorch.run("--backend=mine")
     assert run.exit_code == 4

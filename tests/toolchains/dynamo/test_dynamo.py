@@ -49,6 +49,7 @@ PART = "test_dynamo_lowering and chain and (test_outputs or test_once or test_no
 OUTPUTS, DELEGATED = "compile.outputs[chain-compile-yes/yes]", "compile.delegated[chain-compile-yes/yes]"
 
 
+@pytest.mark.quick
 def test_a_name_that_pytorch_knows_needs_no_code(shared_run: Callable[..., Run]) -> None:
     run = shared_run("--backend=aot_eager", "-k", PART)
     assert run.exit_code == 0, run.output
@@ -81,6 +82,7 @@ def test_backends_that_pytorch_has_broken_are_caught(
         assert rows["compile.outputs"]["verdict"] == "PASS"
 
 
+@pytest.mark.quick
 def test_two_toolchains_with_one_name_are_told_apart(project: Project) -> None:
     project.install("twin", OF_THE_OTHER_TOOLCHAIN)
     project.install("twin", REGISTERED, "compiler", group="torch_dynamo_backends")

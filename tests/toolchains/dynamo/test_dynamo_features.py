@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from support.project import Project, Run
 
@@ -93,10 +95,10 @@ PARTS = {
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+def runs(new_project: Callable[[str], Project]) -> dict[str, Run]:
     done = {}
     for name, source in SOURCES.items():
-        project = Project(tmp_path_factory.mktemp(name))
+        project = new_project(name)
         project.install(name, source)
         project.install(name, source, "compiler", group="torch_dynamo_backends")
         done[name] = project.run(f"--backend={name}", "-k", PARTS[name])

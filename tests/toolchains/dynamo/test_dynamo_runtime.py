@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from unittest.mock import Mock
 
@@ -42,10 +43,10 @@ REFUSING_PACKAGE = """
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(new_project: Callable[[str], Project]) -> Run:
     """Backends on a target: one that PyTorch brings along, one whose packages need a runtime, and one that hands its
     packages to PyTorch and does not say so."""
-    project = Project(tmp_path_factory.mktemp("targets"))
+    project = new_project("targets")
     project.install("needs_runtime", NEEDS_RUNTIME)
     project.write("site/refusing_package.py", REFUSING_PACKAGE)
     names = ("aot_eager", "needs_runtime", "dynamo_packages_for_pytorch")

@@ -106,6 +106,7 @@ def test_a_manifest_is_read_within_bounds(folder: Path) -> None:
         read_goldens(folder)
 
 
+@pytest.mark.quick
 def test_a_damaged_set_is_said_before_a_backend_is_looked_for(project: Project) -> None:
     run = project.run("--backend=reference", "--conformance-goldens=nowhere")
     assert run.exit_code == 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Callable
 
 import pytest
 from support.project import Project, Run
@@ -66,8 +67,8 @@ CHOSEN = (
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    project = Project(tmp_path_factory.mktemp("allowed"))
+def run(new_project: Callable[[str], Project]) -> Run:
+    project = new_project("allowed")
     project.install("lenient", BACKEND)
     return project.run("--backend=lenient", "-k", CHOSEN, "-n", "2")
 
