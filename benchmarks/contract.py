@@ -20,7 +20,9 @@ from __future__ import annotations
 import argparse
 import collections
 import dataclasses
+import functools
 import importlib
+import itertools
 import json
 import os
 import pickle
@@ -33,7 +35,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from tabulate import tabulate
 
@@ -120,17 +122,17 @@ def _measure(backend: str, rounds: int, pattern: str) -> None:
         for _ in range(rounds):
             bare.append(_replay(requests, Path(folder, "result")))
             for workers in WORKERS:
-                runs[workers].append(_cost(lambda count=workers: _run(backend, pattern, count, folder)))
+                runs[workers].append(_cost(functools.partial(_run, backend, pattern, workers, folder)))
     floor = _median([each.cost for each in bare])
-    rows = [["the bare calls", floor.wall, floor.cpu, 1.0, 1.0]]
-    for workers, costs in runs.items():
-        cost = _median(costs)
-        ratios = cost.wall / floor.wall, cost.cpu / floor.cpu
-        rows.append([f"{workers} worker{'s' if workers > 1 else ''}", cost.wall, cost.cpu, *ratios])
-    gain = rows[1][1] / rows[2][1]
+    costs = {f"{count} worker{'s' if count > 1 else ''}": _median(found) for count, found in runs.items()}
+    rows = [
+        [name, cost.wall, cost.cpu, cost.wall / floor.wall, cost.cpu / floor.cpu]
+        for name, cost in {"the bare calls": floor, **costs}.items()
+    ]
+    one, *_, most = costs.values()
     print(f"\n{backend}: {cells} cells, {bare[-1].calls} calls; rounds: {rounds}")
     print(tabulate(rows, ["", "wall s", "CPU s", "wall ratio", "CPU ratio"], floatfmt=".2f", tablefmt="github"))
-    print(f"the second worker makes it {gain:.2f} times as fast")
+    print(f"{WORKERS[-1]} workers are {one.wall / most.wall:.2f} times as fast as one")
     print(f"left out of the bare calls: {left_out}; came to another end than in its cell: {bare[-1].differed}")
     slowest = sorted(bare[-1].verbs.items(), key=lambda each: -each[1])[:_VERBS_TOLD]
     print("of the bare calls: " + ", ".join(f"{verb} {seconds:.1f} s" for verb, seconds in slowest), flush=True)
@@ -250,15 +252,17 @@ def _replay(requests: Path, result: Path) -> Bare:
 
 
 def _replay_in_this_process(requests: Path, result: Path) -> None:
-    """Answer everything twice: the first time warms PyTorch up, the second is measured."""
+    """Answer everything twice: the first time warms PyTorch up, the second is measured. As in a device, the garbage
+    collector looks at nothing that was there before."""
     import gc
 
     import torch
 
     torch.set_num_threads(1)
-    _Replay().answer(requests)
-    gc.collect()
-    gc.freeze()
+    for warm_up in (1, None):
+        _Replay().answer(requests, warm_up)
+        gc.collect()
+        gc.freeze()
     replay = _Replay()
     replay.answer(requests)
     cost = Cost(sum(replay.wall.values()), replay.cpu)
@@ -266,22 +270,26 @@ def _replay_in_this_process(requests: Path, result: Path) -> None:
     result.write_text(json.dumps(dataclasses.asdict(bare)))
 
 
+def _pickled(file: IO[bytes]) -> Iterator[list[Request]]:
+    while True:
+        try:
+            yield pickle.load(file)
+        except EOFError:
+            return
+
+
 class _Replay:
     """Answers the requests of cells, and adds up what that takes."""
 
     def __init__(self) -> None:
-        self.wall: collections.Counter[str] = collections.Counter()
+        self.wall: dict[str, float] = collections.defaultdict(float)
         self.cpu = 0.0
         self.calls = self.differed = 0
 
-    def answer(self, requests: Path) -> None:
-        """All cells of a file, each with sessions of its own."""
+    def answer(self, requests: Path, most: int | None = None) -> None:
+        """All cells of a file, or so many, each with sessions of its own."""
         with requests.open("rb") as file:
-            while True:
-                try:
-                    cell: list[Request] = pickle.load(file)
-                except EOFError:
-                    return
+            for cell in itertools.islice(_pickled(file), most):
                 self._answer_cell(cell)
                 if dynamo := sys.modules.get("torch._dynamo"):
                     dynamo.reset()  # else the next cells would find what this one compiled

@@ -13,7 +13,7 @@ from conformance._util.files import read_bounded
 #: A report of 100,000 cells must be read, and no real one has more. A cell takes 27 values and 600 bytes, one that
 #: failed 10 KB at most, a generated one 3,000 values and 20 KB.
 #: The number of values bounds the memory: an empty object takes two bytes of a file, and 64 of memory.
-_LARGEST = 128 * 2**20
+_LARGEST = 96 * 2**20
 _MOST_VALUES = 3 * 2**20
 _DEEPEST = 32
 _LONGEST_INTEGER = 19

@@ -10,13 +10,17 @@ from typing import Any
 import jsonschema
 import pytest
 from support.example_reports import full_report
+from support.generated_rows import generated
 from support.made_reports import made_report, put
 from support.places import REPOSITORY
+from support.small_reports import cell, report_of
 
 from conformance.report import ReportError, read_report
 from conformance.report._packages import packages_of
+from conformance.report._store import validate
 from conformance.report.model import Report
 from conformance.report.parts import as_json, read_part, replaced
+from conformance.report.row_model import CellRow
 from conformance.report.schema import SCHEMA_FILE, generated_schema, write_schema
 
 SHIPPED = sorted((REPOSITORY / "reports").glob("*/report.json"))
@@ -57,6 +61,23 @@ def test_a_part_that_is_changed_keeps_what_is_not_known_of_it() -> None:
     document = full_report()["run"] | {"later": 1}
     run = read_part(Report, full_report() | {"run": document}).run
     assert as_json(replaced(run, complete=False)) == document | {"complete": False}
+
+
+@pytest.mark.parametrize(
+    "value", [None, True, -1, 1.0, 1.5, "", "PASS", [], [1], {}, {"run": "1"}, {"run": -0.5}], ids=repr
+)
+@pytest.mark.parametrize("field", sorted(CellRow.__struct_fields__))
+def test_a_row_is_refused_as_the_schema_refuses_it(field: str, value: Any) -> None:
+    """What the model says of rows at once, and the schema one by one, is the same."""
+    report = report_of(cell("a"), cell("b", generated=generated(), notes=[]))
+    report["cells"][1][field] = value
+    (fault, *_) = (*jsonschema.Draft202012Validator(generated_schema()).iter_errors(report), None)
+    if fault is None:
+        validate(report, "it")
+        return
+    with pytest.raises(ReportError) as caught:
+        validate(report, "it")
+    assert f"at {'/'.join(map(str, fault.absolute_path))}: {fault.message}"[:200] in str(caught.value)
 
 
 @pytest.mark.parametrize(
