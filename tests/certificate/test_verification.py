@@ -124,6 +124,7 @@ def _another(value: Any) -> Any:
             return dict(list(value.items())[1:]) if value else {"x": "y"}
 
 
+@pytest.mark.runs
 def test_every_edit_of_a_report_is_found(signing_office: Office, whole: dict[str, Any]) -> None:
     tried = 0
     for path, edited in edits(whole):

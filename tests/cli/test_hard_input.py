@@ -162,6 +162,7 @@ def test_expectations_from_elsewhere(tmp_path: Path) -> None:
             read_entries(read_text(path), path.name)
 
 
+@pytest.mark.runs
 def test_memory_is_bounded(tmp_path: Path) -> None:
     """A process may take 1 GiB more than it has before it reads, whatever is in the file, and refuses it."""
     contents = {

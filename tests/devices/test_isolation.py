@@ -96,7 +96,6 @@ def test_a_grandchild_that_keeps_the_pipes_open_holds_nothing_up(project: Projec
             os.kill(pid, 0)
 
 
-@pytest.mark.quick
 def test_a_run_that_is_killed_leaves_no_device_at_work(project: Project) -> None:
     body = """
     def execute(self, *arguments):

@@ -260,6 +260,7 @@ def _verbs_of_clauses() -> list[str]:
     ]
 
 
+@pytest.mark.runs
 def test_every_clause_and_every_verb_has_a_script(attempts: list[Attempt], tmp_path: Path) -> None:
     assert {each.clause.id for each in attempts} == {each.id for each in _with_scripts()}
     asked = {step.verb for each in attempts for step in each.steps}
@@ -304,6 +305,7 @@ def test_what_only_a_program_without_python_answers_is_said(
         )
 
 
+@pytest.mark.runs
 @pytest.mark.parametrize("clause", ["composition.several", "save-load.again", "availability.host"])
 def test_a_clause_that_holds_is_not_reproduced(
     attempts: list[Attempt], clause: str, library: str, tmp_path: Path, without_harness: Path

@@ -161,6 +161,7 @@ def test_large_tensors_lie_beside_the_script() -> None:
     assert set(files) == {"reproduce.py", "support.py", "inputs.pt"}
 
 
+@pytest.mark.runs
 def test_scripts_tell_what_is_there(tmp_path: Path) -> None:
     """What differs as it did, what differs otherwise, what crashes and hangs, what is as in eager PyTorch, and what
     cannot be tried."""

@@ -198,6 +198,7 @@ def socket_server(python: Path) -> Iterator[str]:
         process.kill()
 
 
+@pytest.mark.runs
 def test_a_socket_server_serves_one_run_after_another(python: Path) -> None:
     with socket_server(python) as address:
         for _ in range(2):

@@ -82,7 +82,6 @@ def test_backends_that_pytorch_has_broken_are_caught(
         assert rows["compile.outputs"]["verdict"] == "PASS"
 
 
-@pytest.mark.quick
 def test_two_toolchains_with_one_name_are_told_apart(project: Project) -> None:
     project.install("twin", OF_THE_OTHER_TOOLCHAIN)
     project.install("twin", REGISTERED, "compiler", group="torch_dynamo_backends")
