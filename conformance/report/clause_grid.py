@@ -43,6 +43,8 @@ _SEVERITY = (
     Verdict.NOT_APPLICABLE,
     Verdict.PASS,
 )
+#: No suite of the contract has as many squares.
+_MOST_SQUARES = 4_000
 _HOVER_LINES = 12
 _HOVER_MESSAGE = 200
 
@@ -82,6 +84,11 @@ class SuiteGrid:
     suite: str
     cases: tuple[str, ...]
     rows: tuple[GridRow, ...]
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is one for a browser to lay out only when it comes into view."""
+        return len(self.cases) * len(self.rows) > _MOST_SQUARES
 
 
 def grid_of(report: Report) -> tuple[SuiteGrid, ...]:

@@ -279,3 +279,22 @@ def test_no_text_of_a_badge_is_cut(browser: Browser, verdict: Verdict) -> None:
 def test_a_page_is_written_from_what_was_read(pages: Path) -> None:
     report = read_report(pages / "before" / "report.json")
     assert report["backend"]["name"] in (pages / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_large_suite_is_laid_out_when_it_is_looked_at(browser: Browser, tmp_path: Path) -> None:
+    page = tmp_path / "many.html"
+    page.write_text(html(small_report(*(small_cell(f"case{number}") for number in range(4_100)))), encoding="utf-8")
+    visit = Visit(browser, page)
+    laid_out = "document.querySelector('.part').checkVisibility({contentVisibilityAuto: true}) &&"
+    laid_out += "document.querySelector('.part table').checkVisibility({contentVisibilityAuto: true})"
+    visit.page.evaluate("document.querySelector('header').style.height = '9000px'")
+    visit.page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert not visit.page.evaluate(laid_out)
+    visit.page.locator(".grid td button").last.focus()
+    visit.page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert visit.page.evaluate(laid_out)
+    assert visit.complaints == []
+
+
+def test_an_ordinary_page_is_laid_out_as_a_whole() -> None:
+    assert '<div data-group class="part">' in html(full_report())
