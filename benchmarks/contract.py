@@ -83,6 +83,8 @@ class Request:
     verb: str
     arguments: dict[str, Any]
     came_to: bool
+    #: Whether the device ended instead.
+    ended: bool
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -224,6 +226,7 @@ def _request(cell: Cell, step: Step, description: Description) -> Request:
         verb=step.verb,
         arguments=step.arguments,
         came_to=step.returned,
+        ended=not step.returned and step.raised is None,
     )
 
 
@@ -231,7 +234,9 @@ def _can_be_bare(request: Request) -> bool:
     """Whether a process with Python in it can be asked that, and is none the worse for it: it neither ends nor loses
     modules for good."""
     is_native = request.device.startswith("native")
-    return not is_native and request.verb not in _NOT_REPLAYED and WITHOUT_MODULES not in request.environment
+    if is_native or request.ended:
+        return False
+    return request.verb not in _NOT_REPLAYED and WITHOUT_MODULES not in request.environment
 
 
 # The bare calls.
