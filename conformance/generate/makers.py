@@ -22,6 +22,14 @@ class Maker(Protocol):
         """Forget everything of a trial that is over."""
 
 
+class NotLowered(Exception):
+    """What a maker raises that lowers when a call is made, where lowering fails: the reason is what that raised."""
+
+    def __init__(self, reason: Exception) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
 @runtime_checkable
 class SavingMaker(Maker, Protocol):
     """A maker of a toolchain whose ``ProgramTraits.saves`` is true."""

@@ -23,7 +23,7 @@ from conformance.compare.values import tensors_in
 from conformance.devices.protocol import describe_exception
 from conformance.generate.answers import written
 from conformance.generate.inputs import arguments_of, make
-from conformance.generate.makers import Maker, MovingMaker, SavingMaker, Shadow
+from conformance.generate.makers import Maker, MovingMaker, NotLowered, SavingMaker, Shadow
 from conformance.generate.noise import Noise
 from conformance.generate.observe import ABSENT, Before, differs, memories, observed, process_state
 from conformance.generate.program import ELSEWHERE, Call, Program, Step, Trial
@@ -214,15 +214,17 @@ class Player:
                         made["result"] = self._there(step.model)(*arguments)
                     if call.backward:
                         made["gradients"] = _gradients(made["result"], leaves, given)
+            except NotLowered as error:
+                made.update(raised=_raised(error.reason), phase="lower")
             except Exception as error:  # as above
-                made["raised"] = _raised(error)
+                made.update(raised=_raised(error), phase="run")
 
         if call.thread:
             _in_a_thread(work)
         else:
             work()
         if "raised" in made:
-            return {"raised": made["raised"], "phase": "run"} | before.left(arguments, module)
+            return {"raised": made["raised"], "phase": made["phase"]} | before.left(arguments, module)
         result = made["result"]
         row = observed(result, arguments, module) | before.left(arguments, module)
         if call.backward:

@@ -143,7 +143,8 @@ def dtype_for(draw: Draw, scope: Scope, *, first: bool = False) -> str:
     if not draw.chance(2 if wide else 3):
         return "float32"
     names = ("float64", "int64", "bool", "float16", "bfloat16", "int32", "complex64", "uint8", "int8", "int16")
-    known = [name for name in names if _DTYPE_FEATURES[name] not in scope.missing]
+    lacks = scope.traits.lacks
+    known = [name for name in names if _DTYPE_FEATURES[name] not in scope.missing and name not in lacks]
     if "mixed_dtypes" in scope.missing and not first:
         return "float32"
     return draw.choice(known) if known else "float32"
@@ -173,6 +174,8 @@ def layout_for(draw: Draw, scope: Scope, shape: Sequence[int]) -> str:
     """How an argument of that shape lies in memory."""
     if "non_contiguous" in scope.missing or draw.upto(4) < (1 if scope.is_side_by_side else 3):
         return "contiguous"
+    if not scope.traits.takes_layouts:
+        return "channels_last" if len(shape) == 4 else "contiguous"
     return "channels_last" if len(shape) == 4 and draw.chance(2) else draw.choice(_LAYOUTS)
 
 

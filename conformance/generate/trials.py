@@ -16,11 +16,13 @@ from conformance.generate.calls import Calls
 from conformance.generate.drawing import Draw
 from conformance.generate.program import ELSEWHERE, Argument, Call, Program, Step, Trial
 from conformance.generate.programs import FAMILIES, Scope, draw_program
+from conformance.toolchains import ProgramTraits
 
 #: What happens after the first call of a trial of one program. Where calls of another kind make a compiler start again,
 #: more of them are of the same kind, with other values.
 _AFTERWARDS = ("call", "call", "revalued", "refill", "event", "event")
 _AFTERWARDS_WHERE_COMPILED = ("call", "revalued", "revalued", "refill", "event")
+_AFTERWARDS_WHERE_COSTLY = ("revalued", "refill", "revalued", "refill", "revalued", "call", "event")
 _EVENTS = ("twin", "lower", "fail", "drop", "reset")
 #: What happens in a scenario, by its theme.
 _ACTIONS = {
@@ -52,11 +54,12 @@ def _program_trial(draw: Any, scope: Scope) -> Trial:
     if traits.saves and drawing.chance(4):
         # the calls that follow meet the model, or what was made of it
         trial.act(drawing.of("copy", "save_load"))
-    if drawing.chance(6):
+    seldom = 3 if traits.is_costly else 1
+    if drawing.chance(6 * seldom):
         trial.resize()
-    if drawing.chance(3):
+    if drawing.chance(3 * seldom):
         trial.near_twin()
-    usual = _AFTERWARDS_WHERE_COMPILED if traits.trains else _AFTERWARDS
+    usual = _afterwards(traits)
     events = [*_EVENTS, *["save_load", "copy"] * traits.saves]
     events += ["weights"] * len(events) * bool(program.parameters or program.buffers)
     for _ in range(drawing.choice(_number_of_events(scope))):
@@ -73,10 +76,19 @@ def _program_trial(draw: Any, scope: Scope) -> Trial:
     return Trial(tuple(trial.programs), tuple(trial.steps))
 
 
+def _afterwards(traits: ProgramTraits) -> tuple[str, ...]:
+    """What happens after the first call of a trial of one program."""
+    if traits.is_costly:
+        return _AFTERWARDS_WHERE_COSTLY
+    return _AFTERWARDS_WHERE_COMPILED if traits.trains else _AFTERWARDS
+
+
 def _number_of_events(scope: Scope) -> tuple[int, ...]:
     """How much may happen after the first call: more where calls cost little, and most with operators side by side."""
     if scope.traits.trains:
         return (3, 1, 2, 5)
+    if scope.traits.is_costly:
+        return (4, 2, 6, 9)
     return (9, 6, 12, 15) if scope.is_side_by_side else (4, 2, 6, 9)
 
 

@@ -110,10 +110,12 @@ def samples_of(operator: str, dtype: str, seed: int, count: int) -> Iterator[Sam
             yield _sample(entry, found[index * len(found) // count])
 
 
-def varied_samples_of(operator: str, dtype: str, seed: int, count: int, modes: Sequence[str]) -> Iterator[Sample | str]:
+def varied_samples_of(
+    operator: str, dtype: str, seed: int, count: int, modes: Sequence[str], *, layouts: bool = True
+) -> Iterator[Sample | str]:
     """``count`` samples, the same ones for the same arguments: the first as PyTorch has it, the others each changed in
-    one way, by :func:`~conformance.operators.variations.varied`, or by one of these modes. For one that PyTorch cannot
-    make or takes not, the reason."""
+    one way, by :func:`~conformance.operators.variations.varied`, or by a mode; without ``layouts`` each lies
+    in memory as PyTorch made it. For one that PyTorch cannot make or takes not, the reason."""
     entry = database()[operator]
     draw = random.Random(f"{seed} {operator} {dtype}")
     pointwise = theme_of(operator, type(entry).__name__) == "pointwise"
@@ -127,7 +129,7 @@ def varied_samples_of(operator: str, dtype: str, seed: int, count: int, modes: S
             raw = draw.choice(found)
             mode = draw.choice(modes) if modes and index and draw.random() < _OF_MODES else ""
             vary = draw if index and not mode else None
-            yield _sample(entry, raw, vary=vary, mode=mode, pointwise=pointwise)
+            yield _sample(entry, raw, vary=vary, mode=mode, pointwise=pointwise, layouts=layouts)
 
 
 def _made(entry: Any, seed: str, dtype: str) -> list[Any] | str:
@@ -167,7 +169,13 @@ class NoTensor(Exception):
 
 
 def _sample(
-    entry: Any, raw: Any, *, vary: random.Random | None = None, mode: str = "", pointwise: bool = False
+    entry: Any,
+    raw: Any,
+    *,
+    vary: random.Random | None = None,
+    mode: str = "",
+    pointwise: bool = False,
+    layouts: bool = True,
 ) -> Sample | str:
     leaves, structure = pytree.tree_flatten((raw.input, raw.args, raw.kwargs))
     places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
@@ -186,7 +194,7 @@ def _sample(
     change = ""
     if vary is not None and tensors:
         try:
-            tensors, change = varied(tensors, vary, pointwise=pointwise)
+            tensors, change = varied(tensors, vary, pointwise=pointwise, layouts=layouts)
         except RuntimeError as error:
             return f"{INVALID}: the sample cannot be changed: {in_a_line(error)}"
     inputs = encode(tuple(tensors))

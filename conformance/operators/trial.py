@@ -23,6 +23,8 @@ from conformance.operators.table import Outcome, Tried, row_of
 _BATCH = 200
 #: How the message begins of a sample that judges nobody, because the backend need not take it, or because of rounding.
 DECLARED_MISSING, UNSTABLE = "declared missing", "unstable"
+#: The same of one of which the backend has taken nothing.
+LEFT = "not taken"
 #: Outcomes that a process may owe to an earlier sample.
 _DOUBTFUL = (Outcome.CRASHED, Outcome.WRONG, Outcome.FAILED)
 #: What float64 may differ by in samples that are varied: far less than float32 rounds by.
@@ -43,8 +45,8 @@ class OperatorTrial:
     """The processes in which one backend's operators are tried. Close it at the end.
 
     ``control`` and ``subject`` make a device without the backend and one with it; ``seconds`` says how long a sample
-    may take now, and ``timed_out`` is told of each that took longer; ``gist`` takes
-    away what a toolchain puts around an error.
+    may take now, and ``timed_out`` is told of each that took longer; ``gist`` takes away what a toolchain puts around
+    an error. Unless the backend ``may_refuse`` operators, every error of lowering is a failure.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class OperatorTrial:
         seconds: Callable[[], float],
         timed_out: Callable[[], None],
         gist: Callable[[str], str] = str,
+        may_refuse: bool = True,
     ) -> None:
         self._open_control = control
         self._open_subject = subject
@@ -69,6 +72,7 @@ class OperatorTrial:
         self._seconds = seconds
         self._timed_out = timed_out
         self._gist = gist
+        self._may_refuse = may_refuse
         self._control: Device | None = None
         self._subject: Device | None = None
         self._served = 0
@@ -108,6 +112,8 @@ class OperatorTrial:
         if sample.get("exact") is not None and unstable(decode(sample["expected"]), decode(sample["exact"])):
             return Tried(Outcome.NOT_APPLICABLE, f"{UNSTABLE}: rounding decides about what is discrete in the result")
         tried = self._try_sample(sample, dtype)
+        if tried.outcome is Outcome.NOT_APPLICABLE:
+            return tried
         if tried.outcome is Outcome.TIMEOUT:  # a busy machine must charge nobody
             again = self._attempt(sample, dtype)
             tried = tried if again.outcome is Outcome.TIMEOUT else again
@@ -162,6 +168,11 @@ class OperatorTrial:
         tried = self._attempt(sample, dtype)
         if fresh or tried.outcome not in _DOUBTFUL:
             return tried
+        if sample.get("unconfirmed"):
+            # a control that fares no better costs less than a fresh process
+            confirmed = self._confirmed(sample, tried)
+            if confirmed.outcome is Outcome.NOT_APPLICABLE:
+                return confirmed
         self._drop_subject()
         again = self._attempt(sample, dtype)
         if again.outcome in _DOUBTFUL:
@@ -188,6 +199,8 @@ class OperatorTrial:
                 self._timed_out()
                 return Tried(Outcome.TIMEOUT, str(error), observable="hang", phase=error.phase, ended=error)
             return Tried(Outcome.CRASHED, str(error), observable="crash", phase=error.phase, ended=error)
+        if ran.get("left"):
+            return Tried(Outcome.NOT_APPLICABLE, f"{LEFT}: the backend leaves all of it to PyTorch")
         tried = self._judged(decode(ran["result"]), sample)
         if "executed" not in ran:
             return tried
@@ -205,6 +218,8 @@ class OperatorTrial:
     def _raised(self, error: SubjectError, sample: dict[str, Any], dtype: str) -> Outcome:
         """Whether an exception is a refusal: see Outcome.REFUSED."""
         feature = _FEATURES.get(dtype)
+        if not self._may_refuse:
+            return Outcome.FAILED
         if error.phase == "run" and feature is not None and feature.name in self._missing:
             return Outcome.REFUSED
         named = any(_names(error.text, operator) for operator in sample["operators"])

@@ -24,10 +24,13 @@ _SPECIAL = {
 }
 
 
-def varied(tensors: Sequence[Tensor], draw: random.Random, *, pointwise: bool) -> tuple[list[Tensor], str]:
+def varied(
+    tensors: Sequence[Tensor], draw: random.Random, *, pointwise: bool, layouts: bool = True
+) -> tuple[list[Tensor], str]:
     """The tensors, changed in one way, and what that is, as ``axis=value``.
 
-    Whole numbers become extremes only of ``pointwise`` operators: elsewhere they may be sizes.
+    Whole numbers become extremes only of ``pointwise`` operators: elsewhere they may be sizes. Without ``layouts`` they
+    lie in memory as they did.
     """
     changes: dict[str, Callable[[], list[Tensor]]] = {
         "layout=transposed": lambda: [_transposed(each) for each in tensors],
@@ -39,6 +42,8 @@ def varied(tensors: Sequence[Tensor], draw: random.Random, *, pointwise: bool) -
         "size=rank 0": lambda: [each.flatten()[0].clone() if each.numel() else each for each in tensors],
         "value=special": lambda: list(tensors),
     }
+    if not layouts:
+        changes = {name: change for name, change in changes.items() if not name.startswith("layout=")}
     change = draw.choice([*changes, "value=special", "value=special", "value=special"])
     if change != "value=special":
         return changes[change](), change

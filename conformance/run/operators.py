@@ -14,9 +14,10 @@ from conformance.api.errors import ConformanceFailure, DeviceEnded, SubjectError
 from conformance.api.fingerprint import fingerprint
 from conformance.api.verdicts import NotExercised, Verdict
 from conformance.generate.axes import PLAIN
+from conformance.generate.budget import Share
 from conformance.generate.places import sizes_of
 from conformance.operators.table import Outcome, Tried
-from conformance.operators.trial import DECLARED_MISSING, UNSTABLE
+from conformance.operators.trial import DECLARED_MISSING, LEFT, UNSTABLE
 from conformance.run.cell_context import CellContext
 from conformance.toolchains import toolchain_named
 
@@ -29,7 +30,9 @@ _VERDICTS = {
     Outcome.FAILED: Verdict.FAIL,
 }
 #: The beginnings of reasons for which a sample judges nobody, and what a report calls them.
-_DISCARDED = {"not valid": "invalid", UNSTABLE: "unstable", DECLARED_MISSING: "declared missing"}
+_DISCARDED = {"not valid": "invalid", UNSTABLE: "unstable", DECLARED_MISSING: "declared missing", LEFT: LEFT}
+#: Where a backend takes little of what is drawn, so many times as many are seen as it would have to be tried on.
+_SEEN_FOR_ONE_TRIED = 3
 
 
 def try_operators(context: CellContext) -> None:
@@ -56,9 +59,9 @@ def try_operators(context: CellContext) -> None:
             samples = context.operators.varied(operator, dtype, seed=seed, count=SAMPLES_OF_A_DRAW, modes=modes)
             for sample, tried in samples:
                 found.add(operator, dtype, sample, tried)
-                if share.is_used_up(found.tried, time.monotonic() - began):
+                if found.is_enough(share, time.monotonic() - began) or tried.message.startswith(LEFT):
                     break
-            if share.is_used_up(found.tried, time.monotonic() - began) or found.is_in_vain(len(operators)):
+            if found.is_enough(share, time.monotonic() - began) or found.is_in_vain(len(operators)):
                 break
     finally:
         found.seconds = time.monotonic() - began
@@ -133,6 +136,11 @@ class _Found:
             "inputs": list(sample["values"]),
             "fingerprint": fingerprint("", verdict.value, tried.phase, cause),
         }
+
+    def is_enough(self, share: Share, seconds: float) -> bool:
+        """Whether the share is used up, by samples that were tried, or by many that the backend left to PyTorch."""
+        seen = (self.tried + self._discarded[LEFT]) // _SEEN_FOR_ONE_TRIED
+        return share.is_used_up(max(self.tried, seen), seconds)
 
     def is_in_vain(self, operators: int) -> bool:
         """Whether the cell should give up: no sample of a whole round of operators has judged the backend."""

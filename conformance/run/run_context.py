@@ -146,7 +146,7 @@ class RunContext:
 
             self._trials[backend] = OperatorTrial(
                 lambda: device("control", lambda: self.pool.fork(toolchain.device("control"), None, {})),
-                lambda: device("host", lambda: self.pool.fork(toolchain.device("host"), subject, environment)),
+                lambda: device("alone", lambda: self.pool.fork(toolchain.device("alone"), subject, environment)),
                 seed=self.seed,
                 samples=self._operator_samples,
                 missing_features=description.missing_features,
@@ -154,6 +154,7 @@ class RunContext:
                 seconds=lambda: min(self.limits(backend).seconds, toolchain.seconds_of_an_operator),
                 timed_out=lambda: self.timed_out(backend),
                 gist=toolchain.gist,
+                may_refuse=toolchain.programs is None or toolchain.programs.may_refuse,
             )
         return self._trials[backend]
 
@@ -172,13 +173,14 @@ class RunContext:
             stand_ins = [dataclasses.asdict(each.source) for each in toolchain.stand_ins]
             self._laboratories[backend] = Laboratory(
                 lambda: opened("control", None, {}),
-                lambda: opened("host", description.subject(), environment),
-                [functools.partial(opened, "host", subject, {}) for subject in (None, *stand_ins)],
+                lambda: opened("alone", description.subject(), environment),
+                [functools.partial(opened, "alone", subject, {}) for subject in (None, *stand_ins)],
                 rules=Rules(
                     aliases=traits.keeps_aliases,
                     strides=traits.keeps_strides,
                     writes=traits.keeps_writes,
                     gradients=traits.keeps_gradients,
+                    refusals=traits.may_refuse,
                     tolerances=description.tolerances,
                 ),
                 seconds=lambda: self.limits(backend).seconds,

@@ -64,6 +64,19 @@ class ProgramTraits:
     moves: bool
     #: Whether a model may contain any Python, and not only what a scripted one may.
     takes_python: bool
+    #: Whether a model may decide by the values of its tensors what it does.
+    reads_values: bool = True
+    #: Whether what is lowered serves one kind of call alone, and lowering takes long: so trials lower seldom, and call
+    #: often.
+    is_costly: bool = False
+    #: Whether arguments may lie in memory in any way; else they are contiguous, or have their channels last.
+    takes_layouts: bool = True
+    #: Whether a backend may refuse an operator, by an error of lowering that names it; one that chooses what it takes
+    #: has no need to.
+    may_refuse: bool = True
+    #: Operators and dtypes that no model of the toolchain can have, whatever the backend: none of them is drawn. What
+    #: cannot be had and is not named here is found out by trials without a backend, and judges nobody.
+    lacks: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -160,7 +173,10 @@ class Toolchain:
         return ZygoteKind(self.name, ("conformance.toolchains.preloaded", *self.case_modules), self.preload)
 
     def device(self, role: str = "host") -> DeviceKind:
-        """A device for a role in a cell: "host", "target", "native", "bare", "control", or what a clause calls it."""
+        """A device for a role in a cell: "host", "target", "native", "bare", "control", or what a clause calls it.
+
+        What is generated is lowered and run "alone", in one process that is host and target.
+        """
         return DeviceKind(self.name, role, self.session, self.zygote(role), self.run_folders)
 
     @property

@@ -180,12 +180,16 @@ class Builder:
 
         Raises Abandoned where PyTorch refuses it.
         """
+        if operator in self.traits.lacks:
+            raise Abandoned
         names = [self._name() for _ in range(several)]
         result = self._evaluate(like or expression)
         results = list(result) if isinstance(result, tuple | list) else [result]
         if len(results) < several or not all(isinstance(each, torch.Tensor) for each in results):
             raise Abandoned
         results = results[:several]
+        if any(str(each.dtype).removeprefix("torch.") in self.traits.lacks for each in results):
+            raise Abandoned
         if any(each.numel() > _MOST_ELEMENTS or each.dim() > 6 for each in results):
             raise Abandoned
         target = ", ".join(names) + ("," if several == 1 and isinstance(result, tuple | list) else "")
@@ -201,6 +205,8 @@ class Builder:
 
     def write(self, operator: str, statement: str, mark: str = "") -> None:
         """Append a statement that gives no value, such as a write in place. Raises Abandoned as :meth:`make`."""
+        if operator in self.traits.lacks:
+            raise Abandoned
         try:
             with warnings.catch_warnings(), torch.no_grad():
                 warnings.simplefilter("ignore")

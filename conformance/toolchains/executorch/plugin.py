@@ -9,10 +9,17 @@ from conformance._util.shipped import shipped_folder
 from conformance.api.backend import Backend, ExecuTorchBackend
 from conformance.devices import DeviceKind
 from conformance.hookspecs import hookimpl
-from conformance.toolchains import PluginError, Toolchain
+from conformance.toolchains import PluginError, ProgramTraits, Toolchain
 from conformance.toolchains.libraries import details_of_libraries, problems_of_libraries
 
 _HERE = "conformance.toolchains.executorch"
+#: Operators that Core ATen has not, or ExecuTorch no kernel for: no program that has one can be made or loaded.
+_NO_KERNEL = (
+    "adaptive_max_pool2d", "argsort", "bitwise_left_shift", "bitwise_right_shift", "bucketize", "copysign", "cummax",
+    "cummin", "cumprod", "erfc", "exp2", "fmax", "fmin", "hypot", "masked_select", "median", "searchsorted", "signbit",
+    "sort", "unfold", "unique",
+)  # fmt: skip
+_NO_DTYPE = ("complex64",)
 
 
 class ExecuTorch(Toolchain):
@@ -41,6 +48,21 @@ class ExecuTorch(Toolchain):
     )
     suites = shipped_folder("suites") / "executorch"
 
+    programs = ProgramTraits(
+        copies_weights=True,
+        keeps_aliases=False,
+        keeps_strides=False,
+        keeps_writes=False,
+        keeps_gradients=False,
+        trains=False,
+        saves=True,
+        takes_python=True,
+        reads_values=False,
+        is_costly=True,
+        takes_layouts=False,
+        may_refuse=False,
+        lacks=frozenset((*_NO_KERNEL, *_NO_DTYPE)),
+    )
     conforming = ("reference_executorch",)
 
     def device(self, role: str = "host") -> DeviceKind:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.toolchains.executorch.verbs import (  # noqa: F401  (each adds to the table)
+    generated,
     inspection,
     lowering,
     native,
+    operators,
     running,
 )
 from conformance.toolchains.executorch.verbs.session import Session, verb

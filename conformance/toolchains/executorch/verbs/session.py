@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from conformance.api.backend import ExecuTorchBackend
+from conformance.api.backend import ExecuTorchBackend, LoweredCase
 from conformance.api.case import Case
 from conformance.devices import Subject
 from conformance.toolchains.verbs import ObjectSession, Verbs
@@ -49,7 +49,7 @@ class Session(ObjectSession[ExecuTorchBackend]):
         self.runs = runs
         self._shared: Any = None
 
-    def partitioners(self, case: Case, *, shared: bool) -> list[Any]:
+    def partitioners(self, case: LoweredCase, *, shared: bool) -> list[Any]:
         """The backend's partitioner for a case, or the one that all share; the control has none."""
         if self.backend is None:
             return []

@@ -1,0 +1,75 @@
+"""Programs as applications have them: emitted, loaded, called with whatever tensors there are."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+import torch._export.utils
+from torch.utils import _pytree as pytree
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """A .pte, and the form of what its method gives, which is flat."""
+
+    data: bytes
+    form: pytree.TreeSpec
+
+
+@dataclasses.dataclass(frozen=True)
+class Loaded:
+    """A loaded method, with what it lives in, and the program that it is of."""
+
+    program: Program
+    owner: Any
+    method: Any
+
+    def __call__(self, arguments: list[Any]) -> Any:
+        return pytree.tree_unflatten(list(self.method.execute(arguments)), self.program.form)
+
+
+def loaded_from_bytes(program: Program) -> Loaded:
+    from executorch.runtime import Runtime
+
+    owner = Runtime.get().load_program(program.data)
+    return Loaded(program, owner, owner.load_method("forward"))
+
+
+def loaded_from_file(program: Program) -> Loaded:
+    from conformance.toolchains.executorch.runtime import file_of, loaded_from
+
+    path = file_of(program.data)
+    owner = loaded_from(path)
+    loaded = Loaded(program, owner, owner.load_method("forward"))
+    path.unlink()
+    return loaded
+
+
+def as_taken(value: Any) -> Any:
+    """A value as the runtime takes it: what lies otherwise in memory than a program says is copied by who calls it."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    plain = value.detach().resolve_conj().resolve_neg()
+    if not plain.numel():
+        return plain.new_empty(plain.shape)  # PyTorch calls it contiguous, whatever its strides are
+    if plain.dim() == 4 and plain.is_contiguous(memory_format=torch.channels_last):
+        return plain
+    return plain.contiguous()
+
+
+@contextlib.contextmanager
+def as_ordinarily() -> Iterator[None]:
+    """Lowering is no part of a call, and is not done in its modes; and it walks through all of PyTorch's operators
+    once, and not for each of their namespaces, which takes a third of the time that a small model takes."""
+    walk = torch._export.utils._materialize_cpp_cia_ops
+    torch._export.utils._materialize_cpp_cia_ops = functools.cache(walk)
+    try:
+        with torch.inference_mode(False), torch.no_grad():
+            yield
+    finally:
+        torch._export.utils._materialize_cpp_cia_ops = walk
