@@ -127,7 +127,7 @@ def _state(draw: Draw, scope: Scope, builder: Builder) -> None:
     """A parameter or a buffer, or two, like the first argument, or a row of it, for any statement to use."""
     like = builder.specs[0]
     shape = like.shape if "zero_dim" in scope.missing else like.shape[draw.upto(1) :]
-    layout = layout_for(draw, scope, shape)
+    layout = layout_for(draw, scope, shape, given=False)
     values = draw.of("ordinary", "one_nonzero") if like.dtype in FLOATS else "ordinary"
     for _ in range(draw.of(1, 2)):
         spec = TensorSpec(like.dtype, shape, layout, values, draw.seed(), grad=like.dtype in FLOATS)
@@ -170,11 +170,11 @@ def _shape(draw: Draw, scope: Scope, sizes: Sequence[int]) -> tuple[int, ...]:
     return shape if len(shape) < 4 or scope.theme == "networks" else tuple(min(size, 9) for size in shape)
 
 
-def layout_for(draw: Draw, scope: Scope, shape: Sequence[int]) -> str:
-    """How an argument of that shape lies in memory."""
+def layout_for(draw: Draw, scope: Scope, shape: Sequence[int], *, given: bool = True) -> str:
+    """How an argument of that shape lies in memory, or, where it is not ``given``, a part of the model."""
     if "non_contiguous" in scope.missing or draw.upto(4) < (1 if scope.is_side_by_side else 3):
         return "contiguous"
-    if not scope.traits.takes_layouts:
+    if given and not scope.traits.takes_layouts:
         return "channels_last" if len(shape) == 4 else "contiguous"
     return "channels_last" if len(shape) == 4 and draw.chance(2) else draw.choice(_LAYOUTS)
 

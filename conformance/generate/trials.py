@@ -49,13 +49,14 @@ def _program_trial(draw: Any, scope: Scope) -> Trial:
     program, arguments = draw_program(drawing, scope)
     trial = _Events(drawing, scope, [(program, arguments)])
     trial.model(0, 0)
-    trial.lower(0, "dynamic" if traits.keeps_gradients and drawing.chance(10) else "")
+    dynamic = drawing.chance(4) if traits.is_costly else traits.keeps_gradients and drawing.chance(10)
+    trial.lower(0, "dynamic" if dynamic else "")
     trial.act("call")
     if traits.saves and drawing.chance(4):
         # the calls that follow meet the model, or what was made of it
         trial.act(drawing.of("copy", "save_load"))
     seldom = 3 if traits.is_costly else 1
-    if drawing.chance(6 * seldom):
+    if drawing.chance(6 * seldom) or (dynamic and traits.is_costly):
         trial.resize()
     if drawing.chance(3 * seldom):
         trial.near_twin()

@@ -11,7 +11,7 @@ import torch
 
 from conformance.generate.judge import Rules
 from conformance.generate.laboratory import Laboratory, Refused
-from conformance.generate.makers import Shadow
+from conformance.generate.makers import NotLowered, Shadow
 from conformance.generate.play import know, play
 from conformance.generate.program import Call, Line, Program, Step, TensorSpec, Trial, trial_from_bytes
 
@@ -58,13 +58,13 @@ class Backend(Shadow):
         return self._function
 
 
-def laboratory_of(control: Device, subject: Device) -> Laboratory:
+def laboratory_of(control: Device, subject: Device, rules: Rules | None = None) -> Laboratory:
     """A laboratory of two devices; plain PyTorch may excuse."""
     return Laboratory(
         lambda: control,  # type: ignore[arg-type,return-value]
         lambda: subject,  # type: ignore[arg-type,return-value]
         [lambda: Device(Shadow(copies=False))],  # type: ignore[list-item,return-value]
-        rules=Rules(),
+        rules=rules or Rules(),
         seconds=lambda: 60.0,
         timed_out=lambda: None,
     )
@@ -126,6 +126,19 @@ def test_an_operator_is_refused_when_a_model_is_lowered() -> None:
 
 def test_an_operator_that_was_taken_is_not_refused_by_a_call() -> None:
     assert observables(trial_of(FINE, result="v0"), Backend(failing)) == ["error"]
+
+
+def test_lowering_that_waits_for_a_call_refuses_as_lowering_does() -> None:
+    def lowered_late(x: torch.Tensor) -> torch.Tensor:
+        raise NotLowered(NotImplementedError("aten::add is not supported"))
+
+    trial = trial_of(FINE, result="v0")
+    with pytest.raises(Refused, match="aten::add"):
+        observables(trial, Backend(lowered_late))
+    laboratory = laboratory_of(Device(Shadow(copies=False)), Device(Backend(lowered_late)), Rules(refusals=False))
+    (found,) = laboratory.differences(trial)
+    assert (found.observable, found.phase) == ("error", "lower")
+    assert "NotImplementedError: aten::add is not supported" in found.text
 
 
 def test_what_is_compiled_for_the_way_back_is_refused_there() -> None:

@@ -263,3 +263,35 @@ def test_scripts_raise_by_themselves_and_compiled_graphs_do_not() -> None:
 def test_what_is_masked_has_whole_rows_of_minus_infinity() -> None:
     made = make(TensorSpec("float32", (4, 3), values="masked", seed=3))
     assert made.isinf().all(1).tolist() == [True, True, False, False]
+
+
+@pytest.mark.parametrize("theme", ["operators", "reductions", "dtypes"])
+def test_what_no_model_of_a_toolchain_can_have_is_not_drawn_for_it(theme: str) -> None:
+    scope = scope_of("executorch", theme)
+    trials = drawn(scope, 60, 3)
+    operators = {name for trial in trials for program in trial.programs for name in program.operators}
+    assert len(operators) > 40
+    assert not operators & scope.traits.lacks
+    assert not any("complex64" in str(dataclasses.asdict(trial)) for trial in trials)
+    assert not any(" bool(" in program.source() for trial in trials for program in trial.programs)
+    assert {spec.layout for trial in trials for call in trial.calls for spec in call.tensors} <= {
+        "contiguous",
+        "channels_last",
+    }
+    weights = [spec for trial in trials for each in trial.programs for _, spec in (*each.parameters, *each.buffers)]
+    assert {spec.layout for spec in weights} - {"contiguous", "channels_last"}
+
+
+def test_where_lowering_is_costly_calls_are_mostly_of_one_kind() -> None:
+    def kinds(toolchain: str) -> float:
+        """How many kinds of calls a lowered model meets, on average."""
+        scope = scope_of(toolchain, "elementwise")
+        scope = dataclasses.replace(scope, traits=dataclasses.replace(scope.traits, takes_layouts=False))
+        found = [
+            len({tuple((spec.dtype, spec.shape) for spec in step.call.tensors) for step in trial.steps if step.call})
+            for trial in drawn(scope, 200, 1)
+            if not any(step.detail == "dynamic" for step in trial.steps)
+        ]
+        return sum(found) / len(found)
+
+    assert kinds("executorch") < 0.8 * kinds("torchscript")

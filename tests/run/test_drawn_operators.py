@@ -159,3 +159,15 @@ def test_a_backend_that_rounds_is_found_and_what_it_refuses_is_not(project: Proj
     assert row["generated"]["tried"] == 60
     assert {each["observable"] for each in row["generated"]["findings"]} == {"values"}
     assert any("float64" in each["message"] for each in row["generated"]["findings"])
+
+
+def test_what_a_backend_leaves_to_pytorch_is_counted_and_ends_a_cell_that_meets_little_else() -> None:
+    left, right = Tried(Outcome.NOT_APPLICABLE, "not taken: all of it"), Tried(Outcome.RIGHT)
+    nothing = Context(Trial(left))
+    with pytest.raises(NotExercised, match="not taken"):
+        try_operators(nothing)  # type: ignore[arg-type]
+    assert nothing.record.generated is not None
+    assert nothing.record.generated["discarded"] == {"not taken": 12}  # each operator thrice
+    # no more of an operator in a draw, once it is left; and three that are left make up for one that is tried
+    row = tried(Context(Trial(right, left, left, left)))
+    assert (row["tried"], row["discarded"]) == (6, {"not taken": 24})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from conformance.generate import AS_CASE
 from conformance.generate.makers import NotLowered
 from conformance.generate.verbs import add_verbs
 from conformance.toolchains.executorch.plugin import ExecuTorch
+from conformance.toolchains.executorch.verbs.kinds import Kind, dynamic_sizes, kind_of, kind_of_dynamic
 from conformance.toolchains.executorch.verbs.models import (
     Loaded,
     Program,
@@ -20,6 +22,7 @@ from conformance.toolchains.executorch.verbs.models import (
     as_taken,
     loaded_from_bytes,
     loaded_from_file,
+    lowered_program,
 )
 from conformance.toolchains.executorch.verbs.session import Session, verb
 
@@ -32,84 +35,84 @@ class _Generated:
     methods: tuple[str, ...] = ("forward",)
 
 
-#: What a program is of: the dtype, sizes and dim order of each tensor, each number, the default dtype.
-_Kind = tuple[Any, ...]
+#: The calls that a program takes, and the program.
+_Served = tuple[Kind, Loaded]
 
 
 class _Lowered:
     """A model as an application has it: a program for each kind of call, made when the first of that kind is made."""
 
-    def __init__(self, session: Session, module: torch.nn.Module, programs: dict[_Kind, Loaded] | None = None) -> None:
-        self.session = session
+    def __init__(
+        self, maker: _Maker, module: torch.nn.Module, *, dynamic: bool, programs: Sequence[_Served] = ()
+    ) -> None:
+        self.maker = maker
         self.module = module
-        self.programs = programs or {}
+        self.dynamic = dynamic
+        self.programs = list(programs)
 
     def __call__(self, *arguments: Any) -> Any:
         given = [as_taken(each) for each in arguments]
-        if self.programs and not _are_values(arguments):
-            return next(reversed(self.programs.values()))(given)  # the runtime refuses it
-        kind = _kind_of(given)
-        if kind not in self.programs:
-            try:
-                self.programs[kind] = loaded_from_bytes(self._lowered(given))
-            except Exception as error:
-                raise NotLowered(error) from error
-        return self.programs[kind](given)
+        if self.programs and not all(isinstance(each, torch.Tensor | int | float) for each in arguments):
+            return self.programs[-1][1](given)  # the runtime refuses it
+        return self._serving(given)(given)
 
-    def _lowered(self, given: list[Any]) -> Program:
-        from conformance.toolchains.executorch.ahead_of_time import emitted, exported_methods, lowered_programs
+    def _serving(self, given: list[Any]) -> Loaded:
+        for kind, loaded in self.programs:
+            if kind.takes(given):
+                return loaded
+        try:
+            kind, program = self.maker.lowered(self.module, given, dynamic=self.dynamic)
+            self.programs.append((kind, loaded_from_bytes(program)))
+        except Exception as error:
+            raise NotLowered(error) from error
+        return self.programs[-1][1]
 
-        with as_ordinarily():
-            example = tuple(each.clone() if isinstance(each, torch.Tensor) else each for each in given)
-            exported = exported_methods(self.module, {"forward": example})
-            partitioners = self.session.partitioners(_Generated(), shared=False)
-            manager = lowered_programs(exported, {"forward": partitioners} if partitioners else {})
-            form = exported["forward"].call_spec.out_spec
-            return Program(bytes(emitted(manager, planned=True).buffer), form)
+    def loaded_anew(self, load: Callable[[Program], Loaded]) -> _Lowered:
+        """Another, with the same programs loaded once more."""
+        programs = [(kind, load(each.program)) for kind, each in self.programs]
+        return _Lowered(self.maker, self.module, dynamic=self.dynamic, programs=programs)
 
 
 class _Maker:
     """Exports and lowers a model when it is called; without a backend all is left to ExecuTorch's kernels."""
 
     def __init__(self, session: Session) -> None:
-        self._session = session
+        # one partitioner for all models of a trial, as a tool has it that lowers several
+        self._partitioners = session.partitioners(_Generated(), shared=False)
 
     def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Callable[..., Any]:
-        return _Lowered(self._session, copy.deepcopy(module).requires_grad_(False))
+        return _Lowered(self, copy.deepcopy(module).requires_grad_(False), dynamic=dynamic)
+
+    def lowered(self, module: torch.nn.Module, given: list[Any], *, dynamic: bool) -> tuple[Kind, Program]:
+        """A program for calls like this one, with dynamic sizes where that is wanted and ``torch.export`` has them."""
+        example = tuple(each.clone() if isinstance(each, torch.Tensor) else each for each in given)
+        with as_ordinarily():
+            exported, kind = None, kind_of(given)
+            if dynamic and (sizes := dynamic_sizes(given)):
+                with contextlib.suppress(Exception):  # sizes are none of its business
+                    exported = torch.export.export(module, example, dynamic_shapes=sizes)
+                    kind = kind_of_dynamic(exported, given)
+            return kind, lowered_program(exported or torch.export.export(module, example), self._partitioners)
 
     def save_and_load(self, lowered: Any) -> Callable[..., Any]:
         """Its programs, read from files."""
-        programs = {kind: loaded_from_file(each.program) for kind, each in lowered.programs.items()}
-        return _Lowered(self._session, lowered.module, programs)
+        loaded: _Lowered = lowered.loaded_anew(loaded_from_file)
+        return loaded
 
     def copy(self, lowered: Any) -> Callable[..., Any]:
         """Its programs, loaded once more from the same bytes."""
-        programs = {kind: loaded_from_bytes(each.program) for kind, each in lowered.programs.items()}
-        return _Lowered(self._session, lowered.module, programs)
+        copied: _Lowered = lowered.loaded_anew(loaded_from_bytes)
+        return copied
 
     def load_damaged(self, lowered: Any) -> None:
-        from executorch.runtime import Runtime
-
-        data = next(iter(lowered.programs.values())).program.data
-        Runtime.get().load_program(data[: len(data) // 2]).load_method("forward")
+        data = lowered.programs[0][1].program.data
+        loaded_from_bytes(Program(data[: len(data) // 2], lowered.programs[0][1].program.form))
 
     def reset(self) -> None:
         """Nothing is compiled that could be forgotten."""
 
     def forget(self) -> None:
         """What was loaded lives no longer than what is called."""
-
-
-def _are_values(arguments: tuple[Any, ...]) -> bool:
-    return all(isinstance(each, torch.Tensor | int | float) for each in arguments)
-
-
-def _kind_of(given: list[Any]) -> _Kind:
-    kinds = (
-        (each.dtype, tuple(each.shape), each.dim_order()) if isinstance(each, torch.Tensor) else (type(each), each)
-        for each in given
-    )
-    return (*kinds, torch.get_default_dtype())
 
 
 assert ExecuTorch.programs is not None

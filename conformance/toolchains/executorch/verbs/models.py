@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 import torch._export.utils
+from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
 
@@ -33,7 +34,34 @@ class Loaded:
         return pytree.tree_unflatten(list(self.method.execute(arguments)), self.program.form)
 
 
+def lowered_program(exported: ExportedProgram, partitioners: list[Any]) -> Program:
+    """An exported program, lowered and emitted."""
+    return _emitted(exported, _lowered(exported, partitioners))
+
+
+def delegated_program(exported: ExportedProgram, partitioners: list[Any], backend: str) -> Program | None:
+    """The same, where a backend has taken anything of it; else None."""
+    from conformance.toolchains.executorch.ahead_of_time import delegation_of
+
+    manager = _lowered(exported, partitioners)
+    taken = backend in delegation_of(manager.exported_program("forward"))["backends"]
+    return _emitted(exported, manager) if taken else None
+
+
+def _lowered(exported: ExportedProgram, partitioners: list[Any]) -> Any:
+    from conformance.toolchains.executorch.ahead_of_time import lowered_programs
+
+    return lowered_programs({"forward": exported}, {"forward": partitioners} if partitioners else {})
+
+
+def _emitted(exported: ExportedProgram, manager: Any) -> Program:
+    from conformance.toolchains.executorch.ahead_of_time import emitted
+
+    return Program(bytes(emitted(manager, planned=True).buffer), exported.call_spec.out_spec)
+
+
 def loaded_from_bytes(program: Program) -> Loaded:
+    """Its method, loaded from memory."""
     from executorch.runtime import Runtime
 
     owner = Runtime.get().load_program(program.data)
@@ -41,6 +69,7 @@ def loaded_from_bytes(program: Program) -> Loaded:
 
 
 def loaded_from_file(program: Program) -> Loaded:
+    """Its method, loaded from a file, which is gone then."""
     from conformance.toolchains.executorch.runtime import file_of, loaded_from
 
     path = file_of(program.data)

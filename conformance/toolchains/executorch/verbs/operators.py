@@ -16,7 +16,14 @@ from conformance.compare.values import decode, encode
 from conformance.devices import Subject
 from conformance.operators import samples
 from conformance.toolchains.executorch.plugin import ExecuTorch
-from conformance.toolchains.executorch.verbs.models import Program, as_ordinarily, as_taken, loaded_from_bytes
+from conformance.toolchains.executorch.verbs.models import (
+    Program,
+    as_ordinarily,
+    as_taken,
+    delegated_program,
+    loaded_from_bytes,
+    lowered_program,
+)
 from conformance.toolchains.executorch.verbs.session import Session, verb
 
 
@@ -70,7 +77,7 @@ def confirm_program(session: Session, program: bytes, inputs: bytes, expected: b
     """Why a program judges nobody: ExecuTorch's kernels do not take it, or give something else. Empty if not."""
     try:
         with as_ordinarily():
-            lowered = _lowered(_read(program), [])
+            lowered = lowered_program(_read(program), [])
         found = _called(lowered, inputs, mode)
         if settled:
             assert_close(found, decode(expected), "the operator")
@@ -86,9 +93,8 @@ def lower_program(session: Session, program: bytes, inputs: bytes, mode: str = "
     """An exported program, lowered with the backend's partitioner; which needs no ``inputs`` and no mode here."""
     assert session.backend is not None
     with Subject(), as_ordinarily():
-        return session.keep(
-            _lowered(_read(program), session.partitioners(_Operator(), shared=False), session.backend.name)
-        )
+        partitioners = session.partitioners(_Operator(), shared=False)
+        return session.keep(delegated_program(_read(program), partitioners, session.backend.name))
 
 
 @verb
@@ -130,11 +136,6 @@ def _exported(sample: samples.Sample) -> dict[str, Any]:
     } | sample.as_varied()
 
 
-def _lacks() -> frozenset[str]:
-    assert ExecuTorch.programs is not None
-    return ExecuTorch.programs.lacks
-
-
 @functools.cache
 def _decomposed() -> frozenset[Any]:
     return frozenset(torch.export.default_decompositions())
@@ -151,18 +152,7 @@ def _read(program: bytes) -> ExportedProgram:
     return torch.export.load(io.BytesIO(program))
 
 
-def _lowered(exported: ExportedProgram, partitioners: list[Any], expected: str = "") -> Program | None:
-    """The program; None where nothing of it is delegated to the backend that is expected."""
-    from conformance.toolchains.executorch.ahead_of_time import delegation_of, emitted, lowered_programs
-
-    manager = lowered_programs({"forward": exported}, {"forward": partitioners} if partitioners else {})
-    if expected and expected not in delegation_of(manager.exported_program("forward"))["backends"]:
-        return None
-    return Program(bytes(emitted(manager, planned=True).buffer), exported.call_spec.out_spec)
-
-
-def _called(program: Program | None, inputs: bytes, mode: str) -> Any:
-    assert program is not None
+def _called(program: Program, inputs: bytes, mode: str) -> Any:
     loaded = loaded_from_bytes(program)
     with torch.inference_mode(mode == "inference"):
         return loaded(list(decode(inputs)))

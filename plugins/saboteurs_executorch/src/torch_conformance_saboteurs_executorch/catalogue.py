@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from conformance.api.saboteur import Saboteur
-from torch_conformance_saboteurs_executorch import blobs, external, lives, lowering, memory, quantised, running
+from torch_conformance_saboteurs_executorch import (
+    blobs,
+    external,
+    generated,
+    lives,
+    lowering,
+    memory,
+    quantised,
+    running,
+)
 
 SABOTEURS: tuple[Saboteur, ...] = (
     *lowering.saboteur.all(),
@@ -13,4 +22,5 @@ SABOTEURS: tuple[Saboteur, ...] = (
     *lives.saboteur.all(),
     *memory.saboteur.all(),
     *quantised.saboteur.all(),
+    *generated.saboteur.all(),
 )
