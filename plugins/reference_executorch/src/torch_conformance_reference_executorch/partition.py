@@ -32,9 +32,12 @@ _LEFT = (torch.ops.aten.cumsum.default,)
 
 
 def is_taken(node: torch.fx.Node) -> bool:
-    """Whether the delegate takes a node: operators of the Edge dialect. Symbolic sizes, and operators that call graphs,
-    are left where they are."""
+    """Whether the delegate takes a node: operators of the Edge dialect. Symbolic sizes, operators that are given one,
+    and operators that call graphs are left where they are: a size that is an input of a program has no type there, and
+    ExecuTorch's runtime refuses any value for it."""
     if node.op != "call_function":
+        return False
+    if any(isinstance(each.meta.get("val"), torch.SymInt) for each in node.all_input_nodes):
         return False
     if node.target is operator.getitem:
         return is_taken(node.all_input_nodes[0])
