@@ -70,8 +70,6 @@ class Rules:
     gradients: bool = True
     #: Whether strides are eager's; else nothing is said of them.
     strides: bool = True
-    #: Whether an operator may be refused, by an error of lowering that names it.
-    refusals: bool = True
     tolerances: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
 
 

@@ -180,11 +180,11 @@ class RunContext:
                     strides=traits.keeps_strides,
                     writes=traits.keeps_writes,
                     gradients=traits.keeps_gradients,
-                    refusals=traits.may_refuse,
                     tolerances=description.tolerances,
                 ),
                 seconds=lambda: self.limits(backend).seconds,
                 timed_out=lambda: self.timed_out(backend),
+                may_refuse=traits.may_refuse,
             )
         return self._laboratories[backend]
 

@@ -58,15 +58,16 @@ class Backend(Shadow):
         return self._function
 
 
-def laboratory_of(control: Device, subject: Device, rules: Rules | None = None) -> Laboratory:
+def laboratory_of(control: Device, subject: Device, *, may_refuse: bool = True) -> Laboratory:
     """A laboratory of two devices; plain PyTorch may excuse."""
     return Laboratory(
         lambda: control,  # type: ignore[arg-type,return-value]
         lambda: subject,  # type: ignore[arg-type,return-value]
         [lambda: Device(Shadow(copies=False))],  # type: ignore[list-item,return-value]
-        rules=rules or Rules(),
+        rules=Rules(),
         seconds=lambda: 60.0,
         timed_out=lambda: None,
+        may_refuse=may_refuse,
     )
 
 
@@ -135,7 +136,7 @@ def test_lowering_that_waits_for_a_call_refuses_as_lowering_does() -> None:
     trial = trial_of(FINE, result="v0")
     with pytest.raises(Refused, match="aten::add"):
         observables(trial, Backend(lowered_late))
-    laboratory = laboratory_of(Device(Shadow(copies=False)), Device(Backend(lowered_late)), Rules(refusals=False))
+    laboratory = laboratory_of(Device(Shadow(copies=False)), Device(Backend(lowered_late)), may_refuse=False)
     (found,) = laboratory.differences(trial)
     assert (found.observable, found.phase) == ("error", "lower")
     assert "NotImplementedError: aten::add is not supported" in found.text

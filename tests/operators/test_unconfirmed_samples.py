@@ -12,7 +12,7 @@ from conformance.compare.values import encode
 from conformance.operators.table import Outcome, Tried
 from conformance.operators.trial import LEFT, OperatorTrial
 
-SAMPLE = {
+SAMPLE: dict[str, Any] = {
     "program": b"",
     "operators": [],
     "inputs": encode((torch.ones(2),)),

@@ -47,12 +47,17 @@ class Model(torch.nn.Module):
         return {"sum": (x * self.weight).sum(0), "all": x * times}
 
 
+def maker_of(session: Any) -> Any:
+    """What lowers models in a device; plain ExecuTorch does without a delegate."""
+    from conformance.toolchains.executorch.verbs.generated import _Maker
+
+    return _Maker(session)
+
+
 @pytest.fixture
 def lowered() -> Any:
     """A model without a delegate, for any sizes."""
-    from conformance.toolchains.executorch.verbs.generated import _Maker
-
-    return _Maker(Session()).lower(Model(), dynamic=True)
+    return maker_of(Session()).lower(Model(), dynamic=True)
 
 
 def same(found: Any, x: torch.Tensor, times: int) -> bool:
@@ -69,11 +74,9 @@ def test_a_program_serves_the_calls_that_it_was_made_for_and_others_get_their_ow
 
 
 def test_weights_are_those_of_lowering_and_come_back_with_what_was_saved(lowered: Any) -> None:
-    from conformance.toolchains.executorch.verbs.generated import _Maker
-
     model = Model()
-    maker = _Maker(Session())
-    early: Any = maker.lower(model, dynamic=False)
+    maker = maker_of(Session())
+    early = maker.lower(model, dynamic=False)
     with torch.no_grad():
         model.weight.mul_(5)
     x = torch.randn(3, 4)
@@ -85,14 +88,12 @@ def test_weights_are_those_of_lowering_and_come_back_with_what_was_saved(lowered
 
 
 def test_what_cannot_be_lowered_says_why_and_wrong_arguments_are_refused(lowered: Any) -> None:
-    from conformance.toolchains.executorch.verbs.generated import _Maker
-
     class Branch(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return x if x.sum() > 0 else -x
 
     with pytest.raises(NotLowered) as caught:
-        _Maker(Session()).lower(Branch(), dynamic=False)(torch.ones(2))
+        maker_of(Session()).lower(Branch(), dynamic=False)(torch.ones(2))
     assert "Guard" in type(caught.value.reason).__name__
     lowered(torch.ones(3, 4), 2)
     with pytest.raises(Exception, match=r"\S"):
