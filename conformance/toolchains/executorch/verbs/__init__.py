@@ -23,5 +23,6 @@ def open_host(subject: dict[str, Any] | None) -> Session:
 
 
 def open_target(subject: dict[str, Any] | None) -> Session:
-    """A session that runs programs, with the run-time half of the backend; with ExecuTorch's kernels alone for None."""
+    """A session that runs programs, with the run-time half of the backend; with ExecuTorch's kernels alone for None.
+    What is generated is lowered by it too."""
     return Session(subject, runs=True)
