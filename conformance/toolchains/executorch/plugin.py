@@ -20,6 +20,8 @@ _NO_KERNEL = (
     "sort", "unfold", "unique",
 )  # fmt: skip
 _NO_DTYPE = ("complex64",)
+#: Operators whose results have sizes that values decide, of which a plan knows no more than the largest.
+_SIZED_BY_VALUES = ("nonzero",)
 
 
 class ExecuTorch(Toolchain):
@@ -62,7 +64,7 @@ class ExecuTorch(Toolchain):
         is_costly=True,
         takes_layouts=False,
         may_refuse=False,
-        lacks=frozenset((*_NO_KERNEL, *_NO_DTYPE)),
+        lacks=frozenset((*_NO_KERNEL, *_NO_DTYPE, *_SIZED_BY_VALUES)),
     )
     conforming = ("reference_executorch",)
 
