@@ -238,7 +238,7 @@ def test_beside_another(
         assert_computes(target, program, case, f"{case.name}, {method} by {COMPANION}")
 
 
-@clause("delegate.memory-formats", cases=("channels_last",))
+@clause("delegate.memory-formats", cases=("channels_last", "pooled_channels_last"))
 def test_memory_formats(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
     """A model that was exported for channels-last inputs has the results of eager PyTorch, in value and in layout, also
     where the caller's memory is taken."""

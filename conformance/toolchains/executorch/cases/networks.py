@@ -133,6 +133,19 @@ class ChannelsLast(torch.nn.Module):
         return functional.relu(self.conv(x))
 
 
+@case(
+    "pooled_channels_last",
+    f.convolution,
+    f.non_contiguous,
+    samples=twice(lambda make: (make.floats(1, 2, 5, 5).to(memory_format=torch.channels_last),)),
+)
+class PooledChannelsLast(torch.nn.Module):
+    """A kernel that chooses how its result lies in memory, which may be otherwise than the program planned."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return functional.avg_pool2d(x, 2, ceil_mode=True)
+
+
 @case("inverted_residual", f.convolution, f.parameters, samples=twice(lambda make: (make.floats(1, 4, 7, 7),)))
 class InvertedResidual(torch.nn.Module):
     """The block that mobile networks are built of."""

@@ -29,6 +29,8 @@ _NAMED = b"CREN"
 _VERSION = 1
 #: What is left to ExecuTorch's kernels: scans go on from element to element, and would gain nothing.
 _LEFT = (torch.ops.aten.cumsum.default,)
+#: Sums, which the portable kernels that the delegate computes with add up in 32 bits, whatever the dtype is.
+_ADDED_IN_32_BITS = (torch.ops.aten.sum.dim_IntList, torch.ops.aten.mean.dim)
 
 
 def is_taken(node: torch.fx.Node) -> bool:
@@ -41,7 +43,9 @@ def is_taken(node: torch.fx.Node) -> bool:
         return False
     if node.target is operator.getitem:
         return is_taken(node.all_input_nodes[0])
-    return isinstance(node.target, EdgeOpOverload) and node.target._op not in _LEFT
+    if not isinstance(node.target, EdgeOpOverload) or node.target._op in _LEFT:
+        return False
+    return node.target._op not in _ADDED_IN_32_BITS or node.meta["val"].dtype not in (torch.float64, torch.complex128)
 
 
 def tag_state(program: ExportedProgram) -> None:

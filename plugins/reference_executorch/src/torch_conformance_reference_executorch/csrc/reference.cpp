@@ -14,6 +14,7 @@
 namespace reference {
 namespace {
 
+using executorch::aten::Tensor;
 using executorch::extension::BufferDataLoader;
 using executorch::extension::Module;
 using executorch::runtime::ArrayRef;
@@ -118,14 +119,33 @@ class Partition {
     ET_CHECK_OR_RETURN_ERROR(
         source.scalar_type() == target.scalar_type(), InvalidArgument, "an output of another dtype than its partition's");
     ET_CHECK_OK_OR_RETURN_ERROR(executorch::runtime::resize_tensor(target, source.sizes()));
-    ET_CHECK_OR_RETURN_ERROR(
-        executorch::runtime::tensors_have_same_dim_order(source, target),
-        InvalidArgument,
-        "an output of another dim order than its partition's");
-    if (source.nbytes() > 0) {
+    if (source.numel() == 0) {
+      return Error::Ok;
+    }
+    if (executorch::runtime::tensors_have_same_dim_order(source, target)) {
       std::memcpy(target.mutable_data_ptr(), source.const_data_ptr(), source.nbytes());
+    } else {
+      copy_elements(source, target);
     }
     return Error::Ok;
+  }
+
+  // What the caller has planned may lie otherwise in memory than what a kernel gives, as channels_last does.
+  static void copy_elements(const Tensor& source, Tensor& target) {
+    const auto sizes = source.sizes();
+    const auto size = source.element_size();
+    const auto* from = static_cast<const uint8_t*>(source.const_data_ptr());
+    auto* to = static_cast<uint8_t*>(target.mutable_data_ptr());
+    for (ssize_t element = 0; element < source.numel(); ++element) {
+      ssize_t rest = element, read = 0, write = 0;
+      for (ssize_t dim = source.dim() - 1; dim >= 0; --dim) {
+        const ssize_t index = rest % sizes[dim];
+        rest /= sizes[dim];
+        read += index * source.strides()[dim];
+        write += index * target.strides()[dim];
+      }
+      std::memcpy(to + write * size, from + read * size, size);
+    }
   }
 
   std::vector<Block> storage_;
