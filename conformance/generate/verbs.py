@@ -15,7 +15,7 @@ from conformance.toolchains.verbs import Verbs
 
 
 def add_verbs(verbs: Verbs, traits: ProgramTraits, maker: Callable[[Any], Maker]) -> None:
-    """Add ``shadow``, ``know``, ``artifacts`` and ``play`` to a toolchain's table.
+    """Add ``shadow``, ``know`` and ``play`` to a toolchain's table, and ``artifacts`` where its models can be moved.
 
     ``maker`` gives what lowers in a session.
     """
@@ -32,14 +32,16 @@ def add_verbs(verbs: Verbs, traits: ProgramTraits, maker: Callable[[Any], Maker]
         return known(trial_from_bytes(trial), coarsest, copies=copies, noises=noises)
 
     @verbs
-    def artifacts(session: Any, trial: bytes) -> list[bytes]:
-        """What the models of a trial are that this process lowers for another; see
-        :func:`conformance.generate.moving.lowered_elsewhere`."""
-        made = maker(session)
-        assert isinstance(made, MovingMaker), "such trials are drawn only where models can be moved"
-        return lowered_elsewhere(trial_from_bytes(trial), made)
-
-    @verbs
     def play(session: Any, trial: bytes, leaks: bool = False, artifacts: Sequence[bytes] = ()) -> dict[str, Any]:
         """What comes of a trial with the backend; without one, of the toolchain alone."""
         return played(trial_from_bytes(trial), maker(session), leaks=leaks, artifacts=artifacts)
+
+    if traits.moves:
+
+        @verbs
+        def artifacts(session: Any, trial: bytes) -> list[bytes]:
+            """What the models of a trial are that this process lowers for another; see
+            :func:`conformance.generate.moving.lowered_elsewhere`."""
+            made = maker(session)
+            assert isinstance(made, MovingMaker), "a toolchain whose models can be moved brings such a maker"
+            return lowered_elsewhere(trial_from_bytes(trial), made)

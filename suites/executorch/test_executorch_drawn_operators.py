@@ -6,17 +6,12 @@ from conformance.contract import Control, Level, SpeaksOf, clause
 from conformance.operators.themes import THEMES
 from conformance.run.cell_context import CellContext
 from conformance.run.operators import try_operators
-
-#: What lowering promises, and whose samples are tried.
-SOURCE = (
-    "https://docs.pytorch.org/executorch/stable/compiler-delegate-and-partitioner.html, "
-    "op_db of torch.testing._internal.common_methods_invocations"
-)
+from conformance.toolchains.executorch.promises import OPERATOR_SAMPLES, SAME_PROGRAM
 
 
 @clause(
     "delegate.operators.correct",
-    source=SOURCE,
+    source=(SAME_PROGRAM, OPERATOR_SAMPLES),
     level=Level.CORE,
     cases=THEMES,
     control=Control.NONE,

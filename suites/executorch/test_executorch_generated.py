@@ -6,11 +6,10 @@ from conformance.contract import Control, Level, SpeaksOf, clauses
 from conformance.generate import THEMES_OF_PROGRAMS, THEMES_OF_SCENARIOS
 from conformance.run.cell_context import CellContext
 from conformance.run.generated import try_programs, try_scenarios
-
-DOC = "https://docs.pytorch.org/executorch/stable/backend-delegates-integration.html"
+from conformance.toolchains.executorch.promises import SAME_PROGRAM
 
 clause = clauses(
-    source=DOC,
+    source=SAME_PROGRAM,
     level=Level.CORE,
     control=Control.NONE,
     speaks_of=SpeaksOf.GENERATED,

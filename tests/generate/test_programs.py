@@ -222,9 +222,24 @@ def test_a_near_twin_differs_in_one_number() -> None:
         one, other = trial.programs
         (pair,) = [(a.text, b.text) for a, b in zip(one.lines, other.lines, strict=True) if a != b]
         assert one == dataclasses.replace(other, lines=one.lines), pair
-        called = [step.model for step in trial.steps if step.call is not None]
+        called = _programs_called(trial)
         assert 1 in called, "the twin is called"
         assert 0 in called[called.index(1) :], "and the first after it"
+
+
+def _programs_called(trial: Trial) -> list[int]:
+    """Of each call the number of its program."""
+    models = [step.model for step in trial.steps if step.action == "model"]
+    lowered: list[int] = []
+    called = []
+    for step in trial.steps:
+        if step.action == "lower":
+            lowered.append(models[step.model])
+        elif step.action in ("save_load", "copy"):
+            lowered.append(lowered[step.model])
+        elif step.call is not None:
+            called.append(lowered[step.model])
+    return called
 
 
 def test_the_numbers_of_a_program_are_those_beside_arithmetic() -> None:

@@ -121,7 +121,7 @@ def test_the_contract_can_be_read(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["clauses", "--suite", "composition"]) == 0
     assert "composition.nested" in capsys.readouterr().out
     assert main(["explain", "lowering.outputs"]) == 0
-    assert "pytorch/pytorch#41145" in capsys.readouterr().out
+    assert "source: pytorch/pytorch#38893" in capsys.readouterr().out
     assert main(["explain", "lowering.output"]) == 2
     assert "lowering.outputs" in capsys.readouterr().err
     assert main(["clauses", "--suite", "nothing"]) == 2

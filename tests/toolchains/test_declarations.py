@@ -39,12 +39,14 @@ from conformance.toolchains.verbs import Verbs
 
 #: Verbs that no client declares: what every device does around a cell, and what the operator table asks for.
 _AROUND = {"register", "release", "leave"}
-_OF_OPERATORS = {"operators", "operator_samples", "lower_program", "run_program", "forget_program"}
-_OF_VARIED_OPERATORS = {
-    "torchscript": {"operator_themes", "varied_samples"},
-    "dynamo": {"operator_themes", "varied_samples", "confirm_program"},
-}
+_OF_OPERATORS = {"operator_themes", "varied_samples", "lower_program", "run_program", "forget_program"}
+_OF_THE_TABLE = {"operators", "operator_samples"}
 _OF_TRIALS = {"shadow", "know", "play"}
+_ASKED = {
+    "torchscript": _OF_OPERATORS | _OF_THE_TABLE | _OF_TRIALS | {"artifacts"},
+    "dynamo": _OF_OPERATORS | _OF_THE_TABLE | _OF_TRIALS | {"confirm_program"},
+    "executorch": _OF_OPERATORS | _OF_TRIALS | {"confirm_program"},
+}
 #: What only the program without Python answers, or nobody: no clause of the third asks what changed of PyTorch.
 _NATIVE = {"torchscript": {"mapped_files", "run_at_once"}, "dynamo": set[str](), "executorch": {"pytorch_changes"}}
 
@@ -58,8 +60,7 @@ def _verbs(toolchain: str) -> Verbs:
 def test_every_verb_is_declared(toolchain: str) -> None:
     declared = set(declarations_of(toolchain))
     answered = set(_verbs(toolchain).names())
-    asked = _OF_OPERATORS | _OF_VARIED_OPERATORS[toolchain] | _OF_TRIALS if toolchain in _OF_VARIED_OPERATORS else set()
-    assert answered - declared == _AROUND | asked
+    assert answered - declared == _AROUND | _ASKED[toolchain]
     assert declared - answered == _NATIVE[toolchain]
 
 

@@ -41,6 +41,7 @@ class ExecuTorch(Toolchain):
         f"{_HERE}.cases.{name}"
         for name in (
             "arithmetic",
+            "corners",
             "dtypes",
             "networks",
             "quantised",

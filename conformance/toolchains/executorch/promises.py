@@ -72,6 +72,10 @@ NAMED_DATA = Promise(
     "Bytes that a backend adds under a key are those that it gets at run time under the same key; the same bytes are "
     "kept once.",
 )
+OPERATOR_SAMPLES = Promise(
+    "https://github.com/pytorch/pytorch/blob/v2.13.0/torch/testing/_internal/common_methods_invocations.py",
+    "Samples of each operator's arguments, and the dtypes for which eager PyTorch has it.",
+)
 EXTERNAL_DATA = Promise(
     _at(_PYTHON, 326, 327),
     "Data that a program keeps outside of its .pte comes from the .ptd file that is given when it is loaded.",

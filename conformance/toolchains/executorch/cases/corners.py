@@ -1,0 +1,157 @@
+"""What kernels get wrong at their edges, and weights that are not laid out as most are."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from conformance.api import features as f
+from conformance.toolchains.executorch.cases import case, twice
+
+
+@case(
+    "divisions",
+    f.elementwise,
+    f.integers,
+    samples=twice(lambda make: (make.floats(4, 3), make.positive(4, 3), make.integers(4, 3, low=-9, high=9))),
+)
+class Divisions(torch.nn.Module):
+    """Quotients of negative numbers, which are rounded down, or towards zero, as the model says."""
+
+    def forward(self, x: Tensor, y: Tensor, z: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        down = torch.div(x * 7, y, rounding_mode="floor")
+        towards_zero = torch.div(x * 7, y, rounding_mode="trunc")
+        return down, towards_zero, torch.div(z, 4, rounding_mode="floor"), torch.remainder(x * 7, y)
+
+
+@case("outer_difference", f.broadcasting, f.views, samples=twice(lambda make: (make.floats(6),)))
+class OuterDifference(torch.nn.Module):
+    """Two operands with the same number of elements, and a result with many more."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x[:, None] - x[None, :]
+
+
+@case("pooled_borders", f.convolution, samples=twice(lambda make: (make.floats(1, 2, 6, 6),)))
+class PooledBorders(torch.nn.Module):
+    """Windows of negative numbers at a border: what pads them is less than any of these."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return functional.max_pool2d(-torch.exp(x), 3, stride=2, padding=1)
+
+
+@case("small_spread", f.parameters, f.reductions, samples=twice(lambda make: (make.floats(3, 8) * 1e-3,)))
+class SmallSpread(torch.nn.Module):
+    """A normalisation of values that its epsilon decides about, and a norm that one guards from zero."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = torch.nn.LayerNorm(8, eps=1e-12)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        length = (x * x).sum(dim=1, keepdim=True).sqrt()
+        return self.norm(x), x * 1e-6 / (length * 1e-6 + 1e-8)
+
+
+@case("scattered_twice", f.views, samples=twice(lambda make: (make.floats(5, 3), make.floats(4, 3))))
+class ScatteredTwice(torch.nn.Module):
+    """A row that is written to twice gets both."""
+
+    index: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("index", torch.tensor([1, 3, 1, 1]))
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return torch.index_put(x, (self.index,), y, accumulate=True)
+
+
+@case(
+    "nothing_cached", f.empty, f.views, f.reductions, samples=twice(lambda make: (make.floats(0, 3), make.floats(2, 3)))
+)
+class NothingCached(torch.nn.Module):
+    """What joins nothing and something is something, and the sum of nothing is zero."""
+
+    def forward(self, cache: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+        return torch.cat((cache, x)), cache.sum(dim=0)
+
+
+@case("exact_gelu", f.elementwise, samples=twice(lambda make: (make.floats(4, 8) * 2,)))
+class ExactGelu(torch.nn.Module):
+    """The exact function, and the approximation beside it."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return functional.gelu(x), functional.gelu(x, approximate="tanh")
+
+
+@case("first_softmax", f.reductions, samples=twice(lambda make: (make.floats(3, 4, 5),)))
+class FirstSoftmax(torch.nn.Module):
+    """Along a dimension that is not the last one."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return torch.softmax(x, dim=1), torch.log_softmax(x, dim=0)
+
+
+@case("depthwise", f.convolution, f.parameters, samples=twice(lambda make: (make.floats(1, 3, 6, 6),)))
+class Depthwise(torch.nn.Module):
+    """Two filters for each channel, at a distance."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 6, 3, groups=3, padding=2, dilation=2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.conv(x)
+
+
+@case("laid_out_weights", f.parameters, f.matmul, samples=twice(lambda make: (make.floats(4, 5),)))
+class LaidOutWeights(torch.nn.Module):
+    """Constants that do not lie row by row: one transposed, one that is a part of another."""
+
+    turned: Tensor
+    part: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("turned", torch.randn(3, 5).t())
+        self.register_buffer("part", torch.randn(4, 6)[:, ::2])
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x @ self.turned - self.part
+
+
+@case(
+    "padded_tables",
+    f.parameters,
+    f.views,
+    samples=twice(lambda make: (make.integers(4, low=0, high=20), make.integers(4, low=0, high=20))),
+)
+class PaddedTables(torch.nn.Module):
+    """Two tables of one size that begin alike: their first rows are padding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = torch.nn.Embedding(20, 32, padding_idx=0)
+        self.places = torch.nn.Embedding(20, 32, padding_idx=0)
+
+    def forward(self, words: Tensor, places: Tensor) -> Tensor:
+        return self.words(words) - self.places(places)
+
+
+@case(
+    "dynamic_mean",
+    f.dynamic_shapes,
+    f.reductions,
+    samples=lambda make: {"forward": [(make.floats(rows, 3),) for rows in (4, 9, 2, 4)]},
+)
+class DynamicMean(torch.nn.Module):
+    """A mean over as many rows as come."""
+
+    dynamic: ClassVar[Any] = {"forward": ({0: ("rows", 2, 16)},)}
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return x.mean(dim=0), x - x.mean(dim=0)
