@@ -1,13 +1,12 @@
-"""How what it costs grows: with the cells of a run, with the size of a case, with the cells of a report.
+"""How what it costs grows: with the cells of a run, and with the cells of a report.
 
-    python benchmarks/growth.py [cells | cases | reports ...] [--backend NAME]
+    python benchmarks/growth.py [cells | reports ...] [--backend NAME]
 
 Each is measured at sizes of 1, 4 and 16 times the first (a report up to 100,000 cells), in one run of this script. The
 *slope* is what one unit more costs, by least squares, and the last column is what a unit costs at the largest size
 against the smallest one above the fixed part: about 1 where the cost is linear.
 
 - ``cells``: the contract by pytest, without generated cells: a sixteenth of it, a quarter, and all.
-- ``cases``: the cells lowering.outputs and save-load.same-outputs of a case whose weights are 1, 4 and 16 MiB.
 - ``reports``: the cells of a report that ships, under other names of cases. It is built, written, read, made a page,
   compared with itself and, where there is a Chromium, opened in it, each size in a process of its own.
 """

@@ -118,8 +118,11 @@ class Reporter:
         """What is being certified, and the seed and the budget that reproduce it."""
         names = ", ".join(f"{each.name} ({each.toolchain})" for each in self._descriptions.values())
         target = self._run.target["spec"]
-        drawn = f"seed {self._run.seed}, generated {self._run.generated}"
-        return [printable(f"conformance: {conformance.__version__}, backend {names}, target {target}, {drawn}")]
+        lines = (
+            f"conformance: {conformance.__version__}, backend {names}",
+            f"conformance: target {target}, seed {self._run.seed}, generated {self._run.generated}",
+        )
+        return list(map(printable, lines))
 
     def pytest_configure_node(self, node: Any) -> None:
         """Tell a pytest-xdist worker what was found out here."""

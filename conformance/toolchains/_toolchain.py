@@ -60,10 +60,10 @@ class ProgramTraits:
     trains: bool
     #: Whether a lowered model can be saved and loaded, and copied.
     saves: bool
-    #: Whether one process can lower a model and save it for another, which has never seen it.
-    moves: bool
     #: Whether a model may contain any Python, and not only what a scripted one may.
     takes_python: bool
+    #: Whether one process can lower a model and save it for another, which has never seen it.
+    moves: bool = False
     #: Whether a model may decide by the values of its tensors what it does.
     reads_values: bool = True
     #: Whether what is lowered serves one kind of call alone, and lowering takes long: so trials lower seldom, and call

@@ -66,7 +66,6 @@ class Dynamo(Toolchain):
         trains=True,
         takes_python=True,
         saves=False,
-        moves=False,
     )
     conforming = ("dynamo_control", "aot_eager")
     entry_point_group = ENTRY_POINT_GROUP
