@@ -56,7 +56,7 @@ def main(toolchain: str = "torchscript", rounds: str = "100") -> None:
     for module in kind.imports:
         importlib.import_module(module)
     preload = importlib.import_module(kind.preload)
-    preload.warm_up()
+    collections.deque(preload.warm_up(), maxlen=0)
     imprint = Imprint((*kind.imports, kind.preload))
     gc.collect()
     gc.freeze()

@@ -3,9 +3,9 @@
 ``python reports/regenerate.py`` takes hours, most of them those of slow compilers; names of backends after it
 regenerate only these, and what follows ``--`` is passed on to pytest. A backend of a vendor's runs in an environment
 of its own, which is made for it (``environments.py``) with the versions that ``plugins/NAME/requirements.lock`` names.
-XNNPACK runs in ours, where ExecuTorch and ``plugins/executorch`` are installed.
-Exits with 1 if a backend cannot be run here (PyTorch's own test backends are in some of its builds only): its former
-report is kept.
+XNNPACK runs in ours, where ExecuTorch and ``plugins/executorch`` are installed. Each report has a table of the same
+operators. Exits with 1 if a backend cannot be run here (PyTorch's own test backends are in some of its builds only):
+its former report is kept.
 """
 
 from __future__ import annotations
@@ -33,6 +33,14 @@ BACKENDS = (*OURS, *PLUGINS)
 #: Exit codes of a run that came to its end: the level was reached, or it was not.
 ENDED = (0, 1)
 PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
+#: The operators that every report is asked for, so that backends can be read side by side: those of most models, with
+#: the ones that vendors get wrong. All of them take hours where each is compiled by a C++ compiler.
+OPERATORS = (
+    *("add", "sub", "mul", "div", "floor_divide", "remainder", "maximum", "clamp", "exp", "log", "sigmoid", "softmax"),
+    *("sum", "mean", "var", "argmax", "cumsum", "sort", "where", "gather", "index_select", "cat", "matmul"),
+    *(f"nn.functional.{name}" for name in ("relu", "gelu", "conv2d", "layer_norm", "max_pool2d", "embedding")),
+)
+TABLE = (f"--conformance-operators={','.join(OPERATORS)}", "--conformance-operator-samples=2")
 
 
 def main(arguments: list[str]) -> int:
@@ -58,7 +66,7 @@ def regenerate(name: str, options: list[str]) -> bool:
         print(f"{name}: its environment cannot be made: pip ended with {error.returncode}", file=sys.stderr)
         return False
     with tempfile.TemporaryDirectory() as scratch:
-        run = subprocess.run([python, *PYTEST, f"--backend={name}", *options], cwd=scratch, check=False)
+        run = subprocess.run([python, *PYTEST, f"--backend={name}", *TABLE, *options], cwd=scratch, check=False)
         written = Path(scratch) / "conformance-report" / name
         if run.returncode not in ENDED or not (written / "report.json").is_file():
             return False

@@ -5,13 +5,15 @@ its children). Requests are lines of JSON on a Unix socket, the child's descript
 with the child's process id, and later tells how each child ended.
 
 One child is always forked ahead, a *spare* that waits for its request: forking takes some milliseconds, which pass
-while the device before it is at work.
+while the device before it is at work. So do the steps that warm the zygote up: the first devices come before these are
+done, and take longer for what they need of them.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import gc
 import json
 import os
 import select
@@ -19,6 +21,7 @@ import signal
 import socket
 import sys
 import warnings
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -31,6 +34,8 @@ PINNED_ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "TORCHINDUCTOR_COMPILE_THREADS": "1",
 }
+
+_DONE = object()
 
 DESCRIPTORS = ("connection", "stdout", "stderr", "stack")
 
@@ -56,7 +61,7 @@ def main(control_descriptor: int) -> None:
     devices = {spare.pid}
     _tell(control, {"ready": True})
     while True:
-        readable, _, _ = select.select([control.fileno(), wakeup], [], [])
+        readable, _, _ = select.select([control.fileno(), wakeup], [], [], 0 if preloaded.is_warming_up else None)
         if wakeup in readable:
             os.read(wakeup, 4096)
             _reap(control, devices)
@@ -69,6 +74,8 @@ def main(control_descriptor: int) -> None:
             _tell(control, {"forked": spare.pid})
             spare = _Spare(inherited, preloaded)
             devices.add(spare.pid)
+        if not readable:
+            preloaded.warm_up_further()
 
 
 class _Spare:
@@ -102,13 +109,22 @@ class _Spare:
             os.close(descriptor)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class _Preloaded:
     """What every device has: a module that knows what to do ahead of it, if there is one, and what the process ran
-    before a backend was there."""
+    before a backend was there. ``steps`` are what is left of the module's warming up."""
 
     module: Any
     imprint: Imprint
+    steps: Iterator[None]
+    is_warming_up: bool = True
+
+    def warm_up_further(self) -> None:
+        """Take the next step, the result of which later children share."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.is_warming_up = next(self.steps, _DONE) is not _DONE
+        _freeze()
 
     def touch_memory(self) -> None:
         """Write, while nobody waits, to the memory that a device will write to: each page is copied at its first
@@ -125,7 +141,6 @@ def _preload(imports: list[str], preload: str) -> _Preloaded:
 
     No operator runs here: that would start threads, which do not survive a fork.
     """
-    import gc
     import importlib
 
     from conformance._util.quiet import ignore_missing_numpy
@@ -139,16 +154,21 @@ def _preload(imports: list[str], preload: str) -> _Preloaded:
     for name in imports:
         importlib.import_module(name)
     module: Any = importlib.import_module(preload) if preload else None
+    steps: Iterator[None] = module.warm_up() if module is not None else iter(())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if module is not None:
-            module.warm_up()
+        next(steps, None)
     from conformance.devices._imprint import Imprint
 
     imprint = Imprint((*imports, preload))
+    _freeze()
+    return _Preloaded(module, imprint, steps)
+
+
+def _freeze() -> None:
+    """Keep the garbage collectors of children from looking at what there is, which would copy its pages."""
     gc.collect()
     gc.freeze()
-    return _Preloaded(module, imprint)
 
 
 def _become_device(message: dict[str, Any], descriptors: list[int], imprint: Imprint) -> None:

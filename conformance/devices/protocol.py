@@ -15,9 +15,10 @@ WITHOUT_MODULES = "CONFORMANCE_WITHOUT_MODULES"
 class ZygoteKind:
     """A process from which devices are forked: a name, what it imports, and what it does ahead of its devices.
 
-    ``imports`` are names of modules; ``preload`` names one more, with functions ``warm_up()``, called once, and
-    ``touch_memory()``, called in each child while nobody waits for it. Neither may run an operator: that would start
-    threads, which do not survive a fork. It is empty where there is nothing to be done.
+    ``imports`` are names of modules; ``preload`` names one more, with functions ``warm_up()`` and ``touch_memory()``,
+    which is called in each child while nobody waits for it. ``warm_up()`` is an iterator: what it does before its first
+    step is done before the first child, and each step while no child is asked for. Nothing of it may run an operator:
+    that would start threads, which do not survive a fork. It is empty where there is nothing to be done.
     """
 
     name: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -24,13 +25,14 @@ class _Model(torch.nn.Module):
         return torch.relu(self.linear(x)) + x
 
 
-def warm_up() -> None:
+def warm_up() -> Iterator[None]:
     """Lower something, so that PyTorch and ExecuTorch fill their tables: a first lowering costs a device 5 s of CPU
-    time without it, and 0.4 s with it; and once more with the companion, whose own tables take 3 s. No module of a
-    vendor beside ExecuTorch is imported."""
+    time without it, and 0.4 s with it; and in a further step with the companion, whose own tables take 3 s. No module
+    of a vendor beside ExecuTorch is imported."""
     Runtime.get()
     importlib.import_module("executorch.kernels.quantized")  # operators of quantised models, and their kernels
     _lower_something([])
+    yield
     _lower_something([companion()])
 
 
