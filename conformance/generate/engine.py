@@ -206,22 +206,36 @@ class Search:
 
     def _try(self, trial: Trial) -> str | None:
         """Play a trial; the kind of its failure where that is worth making smaller, or None."""
-        shrinking = self._shrinking is not None
         if self._shrinking is not None and self._shrinking <= 0:
             raise _Enough
         hastily = self._laboratory.haste < 1
+        found = [each for each in self._played(trial) if each.text not in self._changed]
+        if not found:
+            return None
+        observable = found[0].observable
+        if observable == _STATE:
+            self._changed.update(each.text for each in found)
+        explained = self._explained(trial, observable)
+        if explained is not None and self._shrinking is None:
+            self._kinds[explained].count += 1
+            return None
+        return self._noted(trial, found, hastily)
+
+    def _played(self, trial: Trial) -> list[Difference]:
+        """What is found in a trial, which is counted unless it is a try to make another smaller."""
+        searching = self._shrinking is None
         began = time.monotonic()
         ended = ""
         try:
             found = self._laboratory.differences(trial, leaks=self._leaks)
         except Discarded as reason:
-            if not shrinking:
+            if searching:
                 self._tally.discarded[str(reason)] += 1
-            return None
+            return []
         except Refused as operator:
-            if not shrinking:
+            if searching:
                 self._tally.refused[str(operator)] += 1
-            return None
+            return []
         except Ended as error:
             found = [_difference(error)]
             ended = found[0].observable
@@ -232,18 +246,13 @@ class Search:
                 spent = _NOMINAL_SECONDS[ended] if self._share.seconds is None else time.monotonic() - began
                 self._shrinking -= spent
                 self._shrinking_left -= spent
-        if not shrinking:
+        if searching:
             self._tally.count(trial)
-        found = [each for each in found if each.text not in self._changed]
-        if not found:
-            return None
+        return found
+
+    def _noted(self, trial: Trial, found: list[Difference], hastily: bool) -> str | None:
+        """The kind of a failure, of which the smallest trial is kept; None where there are too many kinds."""
         observable = found[0].observable
-        if observable == _STATE:
-            self._changed.update(each.text for each in found)
-        explained = self._explained(trial, observable)
-        if explained is not None and not shrinking:
-            self._kinds[explained].count += 1
-            return None
         number = len(self._changed) if observable == _STATE else self._number
         name = f"{observable} {number}".replace(" ", "_")
         before = self._laboratory.played[:-1]

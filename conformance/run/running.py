@@ -44,23 +44,37 @@ def run_cell(
         outcome = _attempted(run, context, function, arguments)
     # the context lives as long as its pytest item, and a trace may be large
     trace, context.trace = context.trace, Trace()
-    if cell.clause.speaks_of is SpeaksOf.GENERATED and outcome.verdict.is_breach:
-        findings = context.record.findings
-        if findings and all(each.verdict == Verdict.FLAKY.value for each in findings):
-            outcome = dataclasses.replace(outcome, verdict=Verdict.FLAKY)
-    # a generated cell has repeated its findings and asked PyTorch without a backend by itself
-    if outcome.verdict.is_breach and cell.clause.speaks_of is not SpeaksOf.GENERATED:
-        outcome = _confirmed(run, outcome, context, function, arguments, reruns)
-        if outcome.verdict is Verdict.TIMEOUT:
-            run.timed_out(cell.backend)
-    if outcome.verdict.is_breach and cell.clause.control is not Control.NONE:
-        outcome = _excused(run, cell, outcome, function, arguments)
+    if outcome.verdict.is_breach:
+        outcome = _upheld(run, outcome, context, function, arguments, reruns)
     failure_record = None
     if outcome.verdict.is_breach and context.failure is not None:
         failure_record = FailureRecord(context.failure, trace)
     context.failure = None
     ledger = context.ledger
     return Result(cell, outcome, ledger.seconds, context.record, margin, failure_record, ledger.peak_bytes)
+
+
+def _upheld(
+    run: RunContext,
+    outcome: Outcome,
+    context: CellContext,
+    function: Callable[..., None],
+    arguments: Arguments,
+    reruns: int,
+) -> Outcome:
+    """What a failure comes to, once it was repeated and its controls were asked."""
+    clause = context.cell.clause
+    if clause.speaks_of is SpeaksOf.GENERATED:  # it has repeated its findings and asked PyTorch by itself
+        findings = context.record.findings
+        if findings and all(each.verdict == Verdict.FLAKY.value for each in findings):
+            outcome = dataclasses.replace(outcome, verdict=Verdict.FLAKY)
+    else:
+        outcome = _confirmed(run, outcome, context, function, arguments, reruns)
+        if outcome.verdict is Verdict.TIMEOUT:
+            run.timed_out(context.cell.backend)
+    if outcome.verdict.is_breach and clause.control is not Control.NONE:
+        outcome = _excused(run, context.cell, outcome, function, arguments)
+    return outcome
 
 
 def _attempted(run: RunContext, context: CellContext, function: Callable[..., None], arguments: Arguments) -> Outcome:
