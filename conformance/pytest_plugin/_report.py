@@ -17,9 +17,8 @@ from conformance.api.verdicts import Verdict
 from conformance.contract import Clause, clause_of, installed_clauses, shipped_clauses
 from conformance.discovery.describing import Description
 from conformance.expectations import BackendRun, Expectations, ExpectationsFile
-from conformance.generate.budget import Budget
-from conformance.pytest_plugin import EXIT_HARNESS_ERROR, EXIT_INCOMPLETE
 from conformance.pytest_plugin._all_alike import AllAlike
+from conformance.pytest_plugin._exit_code import exit_code_of
 from conformance.pytest_plugin._expectations import conclude
 from conformance.pytest_plugin._run import CELL
 from conformance.pytest_plugin._selection import Selection, own_name
@@ -35,6 +34,8 @@ from conformance.report import (
     printable,
 )
 from conformance.report.formats.terminal import summary_text
+from conformance.report.model import Report
+from conformance.report.parts import read_part
 from conformance.run.first_addition import first_addition
 from conformance.run.plan import Cell, cells_of
 
@@ -52,6 +53,7 @@ _LETTERS = {
     Verdict.XFAIL_MISMATCH: ("M", "failed", {"red": True}),
     Verdict.FLAKY: ("~", "failed", {"red": True}),
     Verdict.HARNESS_ERROR: ("H", "failed", {"red": True}),
+    Verdict.LOST: ("l", "left out", {"yellow": True}),
 }
 
 
@@ -120,7 +122,8 @@ class Reporter:
         target = self._run.target["spec"]
         lines = (
             f"conformance: {conformance.__version__}, backend {names}",
-            f"conformance: target {target}, seed {self._run.seed}, generated {self._run.generated}",
+            f"conformance: target {target}, seed {self._run.seed}, generated {self._run.generated}"
+            + (f", budget {self._run.budget}" if self._run.budget else ""),
         )
         return list(map(printable, lines))
 
@@ -130,6 +133,7 @@ class Reporter:
         named = self._config.args_source is self._config.ArgsSource.ARGS
         node.workerinput["conformance"] = {
             "seed": self._run.seed,
+            "began": self._began,
             "descriptions": descriptions,
             "args": [] if named else list(self._config.args),
             "operators": list(self._operators),
@@ -308,24 +312,8 @@ class Reporter:
     def _exit_code(self, status: int) -> int:
         if status in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR):
             return status
-        verdicts = {verdict for report in self._reports.values() for verdict in report["summary"]["verdicts"]}
-        if Verdict.HARNESS_ERROR.value in verdicts:
-            return EXIT_HARNESS_ERROR
-        if Verdict.LOST.value in verdicts:
-            return EXIT_INCOMPLETE
-        if status != pytest.ExitCode.OK:
-            return status
-        if self._problems or any(self._falls_short(report) for report in self._reports.values()):
-            return int(pytest.ExitCode.TESTS_FAILED)
-        return status
-
-    @staticmethod
-    def _falls_short(report: dict[str, Any]) -> bool:
-        """A whole run that does not reach its level. A part of one (-k, -m, or a budget for generated cells that shows
-        no level) can only fail by its cells."""
-        certification = report["certification"]
-        part = report["plan"]["deselected"] or not Budget.parse(report["run"]["generated"]).shows_a_level
-        return bool(certification["missing"]) and not certification["excused"] and not part
+        reports = [read_part(Report, report) for report in self._reports.values()]
+        return exit_code_of(reports, status, has_problems=bool(self._problems))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """The tables, the level and where the report is."""

@@ -30,7 +30,7 @@ RESULT = pytest.StashKey[Result]()
 REPRODUCER = pytest.StashKey[dict[str, Any]]()
 
 #: Verdicts that pytest shows as skipped: nothing was found wrong, and nothing was shown either.
-_SKIPPED = {Verdict.UNSUPPORTED, Verdict.NOT_APPLICABLE, Verdict.NOT_EXERCISED}
+_SKIPPED = {Verdict.UNSUPPORTED, Verdict.NOT_APPLICABLE, Verdict.NOT_EXERCISED, Verdict.LOST}
 
 
 class Runner:

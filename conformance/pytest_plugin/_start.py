@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime
 import signal
 import threading
@@ -22,6 +23,7 @@ from conformance.discovery.selecting import SelectionError, select
 from conformance.expectations import Expectations, ExpectationsFile
 from conformance.pytest_plugin import EXIT_HARNESS_ERROR, _fixtures
 from conformance.pytest_plugin._all_alike import AdditionFirst
+from conformance.pytest_plugin._budget import Budgeter
 from conformance.pytest_plugin._expectations import expectations_of, file_to_update
 from conformance.pytest_plugin._operators import chosen_operators
 from conformance.pytest_plugin._options import RunOptions, parse
@@ -80,6 +82,7 @@ def _end_when_terminated() -> None:
 
 def _start_run(config: pytest.Config, options: RunOptions, pool: ZygotePool) -> None:
     """The process that finds the backends, and writes the report; without workers it runs the cells too."""
+    facts = _facts(options)
     expectations_of(config, ())  # what is wrong with these is said before backends are prepared, which may take minutes
     native, target = _target(config, options, pool)
     descriptions = _chosen_backends(options, pool)
@@ -92,9 +95,10 @@ def _start_run(config: pytest.Config, options: RunOptions, pool: ZygotePool) -> 
     selection = _selection(config, options, descriptions, operators)
     _choose_suites(config)
     if not config.option.collectonly:  # where nothing runs there is nothing to report
-        _register_reporter(config, options, descriptions, expectations, file, operators, target, selection)
+        facts = dataclasses.replace(facts, target=target.described())
+        _register_reporter(config, options, facts, descriptions, expectations, file, operators, selection)
     run = _run_context(config, options, options.seed, pool, descriptions, native, target)
-    _register_runner(config, options, run, expectations, operators, selection)
+    _register_runner(config, options, run, expectations, operators, selection, facts.seconds)
 
 
 def _start_worker(config: pytest.Config, options: RunOptions, message: dict[str, Any], pool: ZygotePool) -> None:
@@ -105,7 +109,8 @@ def _start_worker(config: pytest.Config, options: RunOptions, message: dict[str,
     target.expect(descriptions)
     run = _run_context(config, options, message["seed"], pool, descriptions, native, target)
     selection = Selection(options.select, message["failed"])
-    _register_runner(config, options, run, expectations_of(config, descriptions), message["operators"], selection)
+    expectations, operators, began = expectations_of(config, descriptions), message["operators"], message["began"]
+    _register_runner(config, options, run, expectations, operators, selection, began)
 
 
 def _register_markers(config: pytest.Config) -> None:
@@ -225,6 +230,7 @@ def _register_runner(
     expectations: Expectations,
     operators: Sequence[str],
     selection: Selection,
+    began: float,
 ) -> None:
     config.pluginmanager.register(_fixtures, "conformance-fixtures")
     writer = ReproducerWriter(run, options.reproducers)
@@ -232,24 +238,18 @@ def _register_runner(
     config.pluginmanager.register(runner, "conformance-runner")
     if options.shard is not None:
         config.pluginmanager.register(Sharder(options.shard), "conformance-sharder")
+    if options.budget is not None:
+        config.pluginmanager.register(Budgeter(began + options.budget.seconds), "conformance-budgeter")
+    # last: the first cell is the addition whatever else orders them
     config.pluginmanager.register(AdditionFirst(run.descriptions.values()), "conformance-addition-first")
     if options.select:
         planned = hasattr(config, "workerinput") or not _names_paths(config)
         config.pluginmanager.register(Selector(selection, planned=planned), "conformance-selector")
 
 
-def _register_reporter(
-    config: pytest.Config,
-    options: RunOptions,
-    descriptions: list[Description],
-    expectations: Expectations,
-    file: ExpectationsFile | None,
-    operators: Sequence[str],
-    target: Target,
-    selection: Selection,
-) -> None:
-    folders = {each.source.name: ReportFolder(options.report, each.source.name) for each in descriptions}
-    run = RunFacts(
+def _facts(options: RunOptions) -> RunFacts:
+    """What is known of a run when it begins: ``seconds`` is when that is, and nothing is known of the target."""
+    return RunFacts(
         id=str(uuid.uuid4()),
         started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         seconds=time.monotonic(),
@@ -257,10 +257,24 @@ def _register_reporter(
         generated=options.generated,
         argv=options.published_arguments,
         level=options.level,
-        target=target.described(),
+        target={},
+        budget="" if options.budget is None else str(options.budget),
     )
+
+
+def _register_reporter(
+    config: pytest.Config,
+    options: RunOptions,
+    facts: RunFacts,
+    descriptions: list[Description],
+    expectations: Expectations,
+    file: ExpectationsFile | None,
+    operators: Sequence[str],
+    selection: Selection,
+) -> None:
+    folders = {each.source.name: ReportFolder(options.report, each.source.name) for each in descriptions}
     part = options.shard.folder if options.shard else PART
     reporter = Reporter(
-        config, run, descriptions, folders, expectations, options.reproducers, operators, file, selection, part
+        config, facts, descriptions, folders, expectations, options.reproducers, operators, file, selection, part
     )
     config.pluginmanager.register(reporter, "conformance-reporter")

@@ -66,6 +66,8 @@ class RunFacts:
     level: Level | None
     #: Where artifacts were loaded and run: ``spec`` is what --conformance-target said.
     target: dict[str, str]
+    #: The time after which no cell was begun, such as 30m; empty without one.
+    budget: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,6 +107,7 @@ def build_report(
             seconds=round(run.seconds, 3),
             seed=run.seed,
             generated=str(run.generated),
+            budget=run.budget or UNSET,
             argv=list(run.argv),
             complete=True,
         ),

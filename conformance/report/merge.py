@@ -117,6 +117,7 @@ def _run(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "seconds": round(sum(shard["seconds"] for shard in shards), 3),
         "seed": reports[0]["run"]["seed"],
         **({"generated": reports[0]["run"]["generated"]} if "generated" in reports[0]["run"] else {}),
+        **({"budget": budget} if (budget := _common([report["run"].get("budget") for report in reports])) else {}),
         "argv": _common([shard["argv"] for shard in shards]) or [],
         "shards": shards,
     }

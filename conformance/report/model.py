@@ -65,11 +65,22 @@ class Run(Part, frozen=True, kw_only=True):
         ]
         | UnsetType
     ) = UNSET
+    budget: (
+        Annotated[
+            str,
+            Meta(
+                description="the time of the run, such as 30m, after which no cell was begun; a run without it had no "
+                "end",
+                pattern=r"^[0-9]{1,8}([.][0-9]{1,17})?[smh]$",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     argv: Annotated[list[str], Meta(description="the options of the run, without paths")]
     shards: (
         Annotated[list[Shard], Meta(description="of a merged report: the runs that it was joined from")] | UnsetType
     ) = UNSET
-    complete: Annotated[bool, Meta(description="whether every planned cell came back")]
+    complete: Annotated[bool, Meta(description="whether every planned cell came back, and none was left out")]
 
 
 class SelfTest(ClosedPart, frozen=True, kw_only=True):

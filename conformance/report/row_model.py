@@ -15,6 +15,7 @@ from conformance.api.verdicts import Verdict
 from conformance.contract import Level
 from conformance.operators.table import Outcome
 from conformance.report.parts import ClosedPart, Part
+from conformance.run.plan import LEFT_OUT
 
 Number = int | float
 #: Zero or more.
@@ -252,6 +253,11 @@ class CellRow(Part, frozen=True, kw_only=True):
         """Whether a run with such a cell cannot succeed: its verdict fails, and is not tolerated."""
         tolerated = isinstance(self.expectation, Expectation) and self.expectation.tolerated is True
         return self.verdict.fails and not tolerated
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether the run did not begin it, since its time was over."""
+        return self.verdict is Verdict.LOST and self.message == LEFT_OUT
 
 
 class OperatorRow(Part, frozen=True, kw_only=True):

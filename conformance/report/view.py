@@ -14,6 +14,7 @@ from conformance.report.generated import GeneratedView, generated_view
 from conformance.report.model import Certification, MutantScore, Report
 from conformance.report.parts import as_json, read_part
 from conformance.report.row_model import CellRow, ClauseRow, Expectation, HostBehaviour, Steps
+from conformance.report.unfinished import unfinished
 
 #: The verdicts as headers of narrow columns.
 SHORT = {
@@ -163,11 +164,8 @@ def headline(report: Report) -> str:
 
 
 def incomplete_line(report: Report) -> str:
-    """That planned cells are missing, or nothing."""
-    if report.run.complete:
-        return ""
-    lost = report.summary.verdicts.get(Verdict.LOST, 0)
-    return f"INCOMPLETE: {lost} of {report.plan.cells} planned cells never came back."
+    """That planned cells are missing, and why; or nothing."""
+    return f"INCOMPLETE: {'; '.join(found)}." if (found := unfinished(report)) else ""
 
 
 def level_line(report: Report) -> str:

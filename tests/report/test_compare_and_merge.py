@@ -15,7 +15,7 @@ from conformance.api.verdicts import Verdict
 from conformance.cli import main
 from conformance.report import read_report
 from conformance.report.compare.changes import Change, Ending, change_of
-from conformance.run.plan import digest_of_ids
+from conformance.run.plan import LEFT_OUT, digest_of_ids
 
 HOSTILE = "a|b `c`\n<script>x</script>\x1b[31m [l](javascript:1) \ud800 **d** \u202e"
 
@@ -90,6 +90,9 @@ def ending(verdict: str, phase: str = "", message: str = "") -> Ending:
         (ending("FAIL"), ending("UNSUPPORTED"), Change.OTHER),
         (ending("FAIL"), ending("LOST"), Change.OTHER),
         (ending("LOST"), ending("LOST"), None),
+        (ending("PASS"), ending("LOST", "", LEFT_OUT), Change.OTHER),
+        (ending("LOST", "", LEFT_OUT), ending("PASS"), Change.OTHER),
+        (ending("LOST", "", LEFT_OUT), ending("LOST"), None),
         (ending("XFAIL"), ending("XPASS"), Change.OTHER),
         (ending("PASS"), ending("NOT_EXERCISED"), Change.OTHER),
         (ending("FAIL", "run"), ending("CRASH", "run"), Change.DIFFERENT_FAILURE),
