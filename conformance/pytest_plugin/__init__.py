@@ -165,6 +165,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "and what has not begun when it is over is left out, which the report says",
     )
     add(
+        "--conformance-resume",
+        action="store_true",
+        help="go on with the run of the same backend and options that was interrupted, or whose time was over: what it "
+        "finished is not tried again",
+    )
+    add(
         "--conformance-go-on",
         action="store_true",
         help="go on where one addition and every other cell so far fail alike, which else stops a whole run",

@@ -44,6 +44,8 @@ class RunOptions:
     shard: Shard | None
     #: The time after which no cell is begun; None: there is none.
     budget: TimeBudget | None
+    #: Whether an interrupted run is gone on with.
+    resume: bool
     compile_options: tuple[dict[str, Any], ...]
     limits: Limits
     seed: int
@@ -70,6 +72,7 @@ def parse(config: pytest.Config) -> RunOptions:
         select=_ids(option.conformance_select),
         shard=_shard(option.conformance_shard),
         budget=_time_budget(option.conformance_budget),
+        resume=option.conformance_resume,
         compile_options=tuple(map(_json_object, option.conformance_compile_options)),
         limits=limits_of(config),
         seed=_seed(option.conformance_seed),

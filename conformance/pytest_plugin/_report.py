@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import time
 from collections.abc import Iterable, Sequence
@@ -78,6 +79,8 @@ class Reporter:
         self._began = run.seconds
         self._descriptions = {each.source.name: each for each in descriptions}
         self._folders = folders
+        #: Backend → cell → the row that an interrupted run had for it.
+        self._kept = {name: dict(folder.went_before.rows) for name, folder in folders.items()}
         self._expectations = expectations
         self._most_reproducers = reproducers
         self._reproducers: dict[str, ReproducerFolder] = {}
@@ -134,6 +137,7 @@ class Reporter:
         node.workerinput["conformance"] = {
             "seed": self._run.seed,
             "began": self._began,
+            "kept": json.dumps(self._kept),
             "descriptions": descriptions,
             "args": [] if named else list(self._config.args),
             "operators": list(self._operators),
@@ -181,7 +185,10 @@ class Reporter:
             except ReportError as error:
                 raise pytest.UsageError(str(error)) from error
             self._reproducers[name] = ReproducerFolder(folder.path, self._most_reproducers)
-            self._reproducers[name].clear()
+            if folder.went_before.runs:
+                self._reproducers[name].keep(folder.went_before.rows.values())
+            else:
+                self._reproducers[name].clear()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -288,7 +295,8 @@ class Reporter:
             cells = self._planned[name]
             chosen = [cell for own_name, cell in cells.items() if own_name in self._selected]
             try:
-                report = build_report(self._run, description, chosen, len(cells) - len(chosen), self._rows[name])
+                run = dataclasses.replace(self._run, resumed=self._folders[name].went_before.within(chosen))
+                report = build_report(run, description, chosen, len(cells) - len(chosen), self._rows[name])
                 self._reports[name] = report
                 path = self._folders[name].finish(report)
                 self._lines.append(f"report: {path}")

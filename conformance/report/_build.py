@@ -35,6 +35,7 @@ from conformance.report.model import (
     MutantScore,
     Plan,
     Report,
+    Resumed,
     Run,
     SelfTest,
     Summary,
@@ -68,6 +69,8 @@ class RunFacts:
     target: dict[str, str]
     #: The time after which no cell was begun, such as 30m; empty without one.
     budget: str = ""
+    #: What it has of an interrupted run that it went on with.
+    resumed: Resumed | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,6 +112,7 @@ def build_report(
             generated=str(run.generated),
             budget=run.budget or UNSET,
             argv=list(run.argv),
+            resumed=run.resumed or UNSET,
             complete=True,
         ),
         Harness(

@@ -112,6 +112,8 @@ def _missing(
         sentences.append(TURNED_OFF)
     elif budget is not None and not budget.shows_a_level and any(row.generated for row in owed):
         sentences.append(f"each generated cell tried {budget.programs} programs, and a level takes {LEAST_PROGRAMS}")
+    if interrupted := sum(bool(row.generated and row.generated.interrupted is True) for row in owed):
+        sentences.append(f"{interrupted} generated cells were interrupted before they had tried what they might")
     sentences += _too_little(graded, level)
     for role in ("host", "target"):
         for state in _NEEDED_STATES[level]:

@@ -47,6 +47,21 @@ class Shard(ClosedPart, frozen=True, kw_only=True):
     argv: Annotated[list[str], Meta(description="its options, without paths")]
 
 
+class EarlierRun(ClosedPart, frozen=True, kw_only=True):
+    """A run that was interrupted."""
+
+    id: Annotated[str, Meta(description="the UUID of that run")]
+    started: Annotated[str, Meta(description="ISO 8601, UTC")]
+    argv: Annotated[list[str], Meta(description="its options, without paths")]
+
+
+class Resumed(ClosedPart, frozen=True, kw_only=True):
+    """What a run was spared by those that it went on with."""
+
+    cells: Annotated[Count, Meta(description="how many of the cells are theirs")]
+    runs: Annotated[list[EarlierRun], Meta(description="the runs that were interrupted, the first of them first")]
+
+
 class Run(Part, frozen=True, kw_only=True):
     """A run."""
 
@@ -79,6 +94,10 @@ class Run(Part, frozen=True, kw_only=True):
     argv: Annotated[list[str], Meta(description="the options of the run, without paths")]
     shards: (
         Annotated[list[Shard], Meta(description="of a merged report: the runs that it was joined from")] | UnsetType
+    ) = UNSET
+    resumed: (
+        Annotated[Resumed, Meta(description="of a run that went on with an interrupted one: what it has of that")]
+        | UnsetType
     ) = UNSET
     complete: Annotated[bool, Meta(description="whether every planned cell came back, and none was left out")]
 

@@ -165,6 +165,9 @@ class Generated(AxisTable, frozen=True, kw_only=True):
     ]
     seconds: Annotated[Amount, Meta(description="how long it took, by the wall clock")]
     findings: Annotated[list[Finding], Meta(description="what was otherwise than in eager PyTorch, by cause")]
+    interrupted: (
+        Annotated[bool, Meta(description="whether the user ended it before it had tried what it might")] | UnsetType
+    ) = UNSET
 
 
 class CellRow(Part, frozen=True, kw_only=True):

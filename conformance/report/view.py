@@ -159,8 +159,16 @@ def headline(report: Report) -> str:
     return (
         f"{backend.name}{distribution}: {backend.toolchain}{options}, {elsewhere}"
         f"torch {environment.get('torch', 'unknown')}, "
-        f"{environment.get('platform', 'platform unknown')}, seed {report.run.seed}"
+        f"{environment.get('platform', 'platform unknown')}, seed {report.run.seed}{_resumed(report)}"
     )
+
+
+def _resumed(report: Report) -> str:
+    resumed = report.run.resumed
+    if not resumed:
+        return ""
+    since = resumed.runs[0].started if resumed.runs else "unknown"
+    return f"; resumed: {resumed.cells} of {report.plan.cells} cells are of runs that were interrupted, since {since}"
 
 
 def incomplete_line(report: Report) -> str:

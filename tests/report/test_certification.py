@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from support.generated_rows import generated
 
 from conformance.api.availability import Availability
 from conformance.api.clause import Level
 from conformance.api.verdicts import Verdict
 from conformance.report._certification import certification
 from conformance.report.model import Shown
-from conformance.report.row_model import CellRow
+from conformance.report.parts import read_part
+from conformance.report.row_model import CellRow, Generated
 from conformance.run.plan import LEFT_OUT
 
 
@@ -78,6 +80,15 @@ def test_a_level_takes_every_cell_that_a_run_had_no_time_for() -> None:
     assert found.missing == ["2 of 5 cells of the level were left out: the time of the run was over"]
     assert not found.excused
     assert certification([*WHOLE, late[2]], None, deselected=0).achieved is Level.MOBILE
+
+
+def test_a_level_takes_generated_cells_that_nobody_interrupted() -> None:
+    drawn = msgspec.structs.replace(row("c", "mobile", "PASS"), generated=read_part(Generated, generated()))
+    assert certification([*WHOLE, drawn], None, deselected=0).achieved is Level.MOBILE
+    cut = msgspec.structs.replace(drawn, generated=read_part(Generated, generated(interrupted=True)))
+    found = certification([*WHOLE, cut], None, deselected=0)
+    assert found.achieved is Level.CORE
+    assert found.missing == ["1 generated cells were interrupted before they had tried what they might"]
 
 
 def test_a_level_is_earned_by_passes() -> None:

@@ -178,9 +178,15 @@ _CIRCUMSTANCES: dict[str, Callable[[Report], object]] = {
 }
 
 
+def circumstances_of(report: Report) -> dict[str, object]:
+    """What a run as a whole stood under, by what it is."""
+    return {name: read(report) for name, read in _CIRCUMSTANCES.items()}
+
+
 def circumstances(first: Report, other: Report) -> tuple[tuple[str, str, str], ...]:
     """What differs about two runs as a whole: its name, and what it was in each."""
-    pairs = ((name, read(first), read(other)) for name, read in _CIRCUMSTANCES.items())
+    others = circumstances_of(other)
+    pairs = ((name, one, others[name]) for name, one in circumstances_of(first).items())
     return tuple((name, _text_of(one), _text_of(two)) for name, one, two in pairs if one != two)
 
 
