@@ -124,7 +124,7 @@ def _run(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _shard(run: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: run[key] for key in ("id", "started", "seconds", "argv")}
+    return {key: run[key] for key in ("id", "started", "seconds", "argv", "resumed") if key in run}
 
 
 def _environment(reports: Sequence[dict[str, Any]]) -> dict[str, str]:

@@ -38,15 +38,6 @@ VerdictCounts = Annotated[
 ]
 
 
-class Shard(ClosedPart, frozen=True, kw_only=True):
-    """One of the runs that a merged report was joined from."""
-
-    id: Annotated[str, Meta(description="the UUID of that run")]
-    started: Annotated[str, Meta(description="ISO 8601, UTC")]
-    seconds: Annotated[Amount, Meta(description="how long it took, by the wall clock")]
-    argv: Annotated[list[str], Meta(description="its options, without paths")]
-
-
 class EarlierRun(ClosedPart, frozen=True, kw_only=True):
     """A run that was interrupted."""
 
@@ -60,6 +51,19 @@ class Resumed(ClosedPart, frozen=True, kw_only=True):
 
     cells: Annotated[Count, Meta(description="how many of the cells are theirs")]
     runs: Annotated[list[EarlierRun], Meta(description="the runs that were interrupted, the first of them first")]
+
+
+class Shard(ClosedPart, frozen=True, kw_only=True):
+    """One of the runs that a merged report was joined from."""
+
+    id: Annotated[str, Meta(description="the UUID of that run")]
+    started: Annotated[str, Meta(description="ISO 8601, UTC")]
+    seconds: Annotated[Amount, Meta(description="how long it took, by the wall clock")]
+    argv: Annotated[list[str], Meta(description="its options, without paths")]
+    resumed: (
+        Annotated[Resumed, Meta(description="where it went on with an interrupted run: what it has of that")]
+        | UnsetType
+    ) = UNSET
 
 
 class Run(Part, frozen=True, kw_only=True):

@@ -164,11 +164,12 @@ def headline(report: Report) -> str:
 
 
 def _resumed(report: Report) -> str:
-    resumed = report.run.resumed
-    if not resumed:
+    found = [run.resumed for run in (report.run, *(report.run.shards or ())) if run.resumed]
+    if not found:
         return ""
-    since = resumed.runs[0].started if resumed.runs else "unknown"
-    return f"; resumed: {resumed.cells} of {report.plan.cells} cells are of runs that were interrupted, since {since}"
+    since = min((run.started for each in found for run in each.runs), default="unknown")
+    cells = sum(each.cells for each in found)
+    return f"; resumed: {cells} of {report.plan.cells} cells are of runs that were interrupted, since {since}"
 
 
 def incomplete_line(report: Report) -> str:
