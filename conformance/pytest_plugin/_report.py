@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,10 +22,11 @@ from conformance.expectations import BackendRun, Expectations, ExpectationsFile
 from conformance.pytest_plugin._all_alike import AllAlike
 from conformance.pytest_plugin._exit_code import exit_code_of
 from conformance.pytest_plugin._expectations import conclude
+from conformance.pytest_plugin._last_time import last_time
 from conformance.pytest_plugin._run import CELL
 from conformance.pytest_plugin._selection import Selection, own_name
 from conformance.pytest_plugin._short_summary import failed_lines
-from conformance.pytest_plugin._telling import show
+from conformance.pytest_plugin._telling import show, telling
 from conformance.report import (
     ReportError,
     ReportFolder,
@@ -180,8 +182,10 @@ class Reporter:
             if whole and not self._config.option.conformance_go_on:
                 first = first_addition(self._descriptions[name])
                 self._alike[name] = AllAlike(first.id if first else None)
+            part = "" if whole else self._part
+            self._tell_last_time(name, folder.path / part)
             try:
-                folder.open("" if whole else self._part)
+                folder.open(part)
             except ReportError as error:
                 raise pytest.UsageError(str(error)) from error
             self._reproducers[name] = ReproducerFolder(folder.path, self._most_reproducers)
@@ -189,6 +193,11 @@ class Reporter:
                 self._reproducers[name].keep(folder.went_before.rows.values())
             else:
                 self._reproducers[name].clear()
+
+    def _tell_last_time(self, backend: str, folder: Path) -> None:
+        chosen = (cell.id for name, cell in self._planned[backend].items() if name in self._selected)
+        if not self._kept[backend] and (text := last_time(folder, chosen)):
+            telling(self._config)(f"conformance: {text}")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
