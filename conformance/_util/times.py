@@ -9,7 +9,7 @@ _SECONDS = {"h": 3600, "m": 60, "s": 1}
 
 def seconds_of(text: str) -> float | None:
     """The seconds of a time such as 30s, 5m or 2h; None for any other text."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text.strip(), re.ASCII)
+    found = re.fullmatch(r"(\d{1,20}(?:\.\d{1,20})?)([smh])", text.strip(), re.ASCII)
     return None if found is None else float(found[1]) * _SECONDS[found[2]]
 
 
