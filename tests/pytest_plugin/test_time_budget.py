@@ -16,8 +16,9 @@ from conformance.pytest_plugin._budget import Budgeter, TimeBudget
 from conformance.pytest_plugin._exit_code import exit_code_of
 from conformance.pytest_plugin._run import CELL
 from conformance.report import assemble
+from conformance.report.formats.terminal import summary_text
 from conformance.report.model import Report
-from conformance.report.parts import read_part
+from conformance.report.parts import as_json, read_part
 from conformance.report.unfinished import unfinished
 from conformance.run.plan import LEFT_OUT, cells_of
 
@@ -136,9 +137,14 @@ def test_what_is_missing_is_counted_by_why_and_by_level() -> None:
     assert both[0] == f"{of[Level.CORE]} of {cells} planned cells never came back"
 
 
-def test_nothing_is_certified_of_a_run_that_left_something_out(office: Office) -> None:
-    from conformance.report.parts import as_json
+def test_the_terminal_says_it_in_any_width() -> None:
+    text = summary_text(as_json(late_report(None, Level.MOBILE, Level.REPORTED)), 60)
+    told = text[text.index("INCOMPLETE: ") : text.index("Level complete: ")]
+    assert max(map(len, told.splitlines())) <= 60
+    assert "cells left out: the budget of 30m was over (" in " ".join(told.split())
 
+
+def test_nothing_is_certified_of_a_run_that_left_something_out(office: Office) -> None:
     for level in ("core", "mobile"):
         office.report.write_text(json.dumps(as_json(late_report(None, Level.REPORTED))))
         code, said, _ = office.run("certify", office.report, "--level", level)
