@@ -17,6 +17,7 @@ from conformance.report._store import rows_by_id
 from conformance.report.generated import budget_of
 from conformance.report.model import Backend, Report
 from conformance.report.row_model import CellRow, ClauseRow
+from conformance.report.unfinished import unfinished
 from conformance.run.plan import Cell, cells_of
 from conformance.toolchains import Source
 
@@ -61,8 +62,7 @@ def expect_consistent(report: Mapping[str, Any], where: str) -> None:
 def shortfall(report: Report, level: Level) -> tuple[str, ...]:
     """What keeps a consistent report from a level, worked out from its cells and the contract, a sentence each."""
     cells = report.cells
-    lost = sum(row.verdict is Verdict.LOST for row in cells)
-    reasons = [f"{lost} of {len(cells)} planned cells never came back"] if lost else []
+    reasons = unfinished(report)
     shown = certification(cells, level, report.plan.deselected, budget_of(report.run))
     reasons += shown.missing
     if shown.excused:

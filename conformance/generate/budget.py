@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import re
 
+from conformance._util.times import seconds_of
 from conformance.generate import LEAST_PROGRAMS, LEAST_SCENARIOS, PROGRAMS_OF_A_SCENARIO
 
-_SECONDS = {"s": 1, "m": 60, "h": 3600}
 #: More than anybody waits for, and no more than a report's whole numbers hold.
 _MOST_PROGRAMS = 10**9 - 1
 _LEAST_SECONDS, _MOST_SECONDS = 0.01, 10**7
@@ -45,15 +45,14 @@ class Budget:
     def parse(cls, text: str) -> Budget:
         """The budget that a text asks for. Raises ValueError, which says what is taken, for any other text."""
         taken = "a number of programs such as 100, a time such as 30s, 5m or 2h, or 0 is taken"
-        found = re.fullmatch(r"(\d+)|(\d+(?:\.\d+)?)([smh])", text.strip(), re.ASCII)
-        if found is None:
-            raise ValueError(f"{taken}, found {text!r:.80}")
-        number, time, unit = found.groups()
-        if number is not None:
+        number = text.strip()
+        if re.fullmatch(r"\d+", number, re.ASCII):
             if len(number) > len(str(_MOST_PROGRAMS)) or int(number) > _MOST_PROGRAMS:
                 raise ValueError(f"{taken}, up to {_MOST_PROGRAMS} programs, found {text!r:.80}")
             return cls(int(number))
-        seconds = float(time) * _SECONDS[unit]
+        seconds = seconds_of(text)
+        if seconds is None:
+            raise ValueError(f"{taken}, found {text!r:.80}")
         if not _LEAST_SECONDS <= seconds <= _MOST_SECONDS:
             raise ValueError(f"{taken}, a time from {_LEAST_SECONDS}s to {_MOST_SECONDS}s, found {text!r:.80}")
         return cls(None, seconds)

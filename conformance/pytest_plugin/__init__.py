@@ -159,6 +159,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="try the K-th of N parts of what is selected; `conformance merge` joins the reports of all",
     )
     add(
+        "--conformance-budget",
+        metavar="TIME",
+        help="the time of the run, such as 30s, 5m or 2h: cells are tried in the order of their levels, core first, "
+        "and what has not begun when it is over is left out, which the report says",
+    )
+    add(
+        "--conformance-resume",
+        action="store_true",
+        help="go on with the run of the same backend and options that was interrupted, or whose time was over: what it "
+        "finished is not tried again",
+    )
+    add(
         "--conformance-go-on",
         action="store_true",
         help="go on where one addition and every other cell so far fail alike, which else stops a whole run",

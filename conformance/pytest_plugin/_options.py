@@ -18,6 +18,8 @@ from conformance.api.errors import GoldensError
 from conformance.devices import Limits
 from conformance.extensions import resolve
 from conformance.generate.budget import Budget
+from conformance.pytest_plugin._budget import OPTION as BUDGET_OPTION
+from conformance.pytest_plugin._budget import TimeBudget
 from conformance.pytest_plugin._shard import OPTION as SHARD_OPTION
 from conformance.pytest_plugin._shard import Shard
 from conformance.targets import TargetError, published_spec
@@ -40,6 +42,10 @@ class RunOptions:
     select: tuple[str, ...]
     #: Which part of that; None: all of it.
     shard: Shard | None
+    #: The time after which no cell is begun; None: there is none.
+    budget: TimeBudget | None
+    #: Whether an interrupted run is gone on with.
+    resume: bool
     compile_options: tuple[dict[str, Any], ...]
     limits: Limits
     seed: int
@@ -65,6 +71,8 @@ def parse(config: pytest.Config) -> RunOptions:
         library=Path(option.conformance_library) if option.conformance_library else None,
         select=_ids(option.conformance_select),
         shard=_shard(option.conformance_shard),
+        budget=_time_budget(option.conformance_budget),
+        resume=option.conformance_resume,
         compile_options=tuple(map(_json_object, option.conformance_compile_options)),
         limits=limits_of(config),
         seed=_seed(option.conformance_seed),
@@ -117,6 +125,13 @@ def _shard(text: str | None) -> Shard | None:
         return Shard.parse(text) if text is not None else None
     except ValueError as error:
         raise pytest.UsageError(f"{SHARD_OPTION} {error}") from None
+
+
+def _time_budget(text: str | None) -> TimeBudget | None:
+    try:
+        return TimeBudget.parse(text) if text is not None else None
+    except ValueError as error:
+        raise pytest.UsageError(f"{BUDGET_OPTION} {error}") from None
 
 
 def _budget(text: str) -> Budget:

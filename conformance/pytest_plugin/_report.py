@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import time
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,14 +19,14 @@ from conformance.api.verdicts import Verdict
 from conformance.contract import Clause, clause_of, installed_clauses, shipped_clauses
 from conformance.discovery.describing import Description
 from conformance.expectations import BackendRun, Expectations, ExpectationsFile
-from conformance.generate.budget import Budget
-from conformance.pytest_plugin import EXIT_HARNESS_ERROR, EXIT_INCOMPLETE
 from conformance.pytest_plugin._all_alike import AllAlike
+from conformance.pytest_plugin._exit_code import exit_code_of
 from conformance.pytest_plugin._expectations import conclude
+from conformance.pytest_plugin._last_time import last_time
 from conformance.pytest_plugin._run import CELL
 from conformance.pytest_plugin._selection import Selection, own_name
 from conformance.pytest_plugin._short_summary import failed_lines
-from conformance.pytest_plugin._telling import show
+from conformance.pytest_plugin._telling import show, telling
 from conformance.report import (
     ReportError,
     ReportFolder,
@@ -35,6 +37,8 @@ from conformance.report import (
     printable,
 )
 from conformance.report.formats.terminal import summary_text
+from conformance.report.model import Report
+from conformance.report.parts import read_part
 from conformance.run.first_addition import first_addition
 from conformance.run.plan import Cell, cells_of
 
@@ -52,6 +56,7 @@ _LETTERS = {
     Verdict.XFAIL_MISMATCH: ("M", "failed", {"red": True}),
     Verdict.FLAKY: ("~", "failed", {"red": True}),
     Verdict.HARNESS_ERROR: ("H", "failed", {"red": True}),
+    Verdict.LOST: ("l", "left out", {"yellow": True}),
 }
 
 
@@ -76,6 +81,8 @@ class Reporter:
         self._began = run.seconds
         self._descriptions = {each.source.name: each for each in descriptions}
         self._folders = folders
+        #: Backend → cell → the row that an interrupted run had for it.
+        self._kept = {name: dict(folder.went_before.rows) for name, folder in folders.items()}
         self._expectations = expectations
         self._most_reproducers = reproducers
         self._reproducers: dict[str, ReproducerFolder] = {}
@@ -120,7 +127,8 @@ class Reporter:
         target = self._run.target["spec"]
         lines = (
             f"conformance: {conformance.__version__}, backend {names}",
-            f"conformance: target {target}, seed {self._run.seed}, generated {self._run.generated}",
+            f"conformance: target {target}, seed {self._run.seed}, generated {self._run.generated}"
+            + (f", budget {self._run.budget}" if self._run.budget else ""),
         )
         return list(map(printable, lines))
 
@@ -130,6 +138,8 @@ class Reporter:
         named = self._config.args_source is self._config.ArgsSource.ARGS
         node.workerinput["conformance"] = {
             "seed": self._run.seed,
+            "began": self._began,
+            "kept": json.dumps(self._kept),
             "descriptions": descriptions,
             "args": [] if named else list(self._config.args),
             "operators": list(self._operators),
@@ -172,12 +182,22 @@ class Reporter:
             if whole and not self._config.option.conformance_go_on:
                 first = first_addition(self._descriptions[name])
                 self._alike[name] = AllAlike(first.id if first else None)
+            part = "" if whole else self._part
+            self._tell_last_time(name, folder.path / part)
             try:
-                folder.open("" if whole else self._part)
+                folder.open(part)
             except ReportError as error:
                 raise pytest.UsageError(str(error)) from error
             self._reproducers[name] = ReproducerFolder(folder.path, self._most_reproducers)
-            self._reproducers[name].clear()
+            if folder.went_before.runs:
+                self._reproducers[name].keep(folder.went_before.rows.values())
+            else:
+                self._reproducers[name].clear()
+
+    def _tell_last_time(self, backend: str, folder: Path) -> None:
+        chosen = (cell.id for name, cell in self._planned[backend].items() if name in self._selected)
+        if not self._kept[backend] and (text := last_time(folder, chosen)):
+            telling(self._config)(f"conformance: {text}")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -284,7 +304,8 @@ class Reporter:
             cells = self._planned[name]
             chosen = [cell for own_name, cell in cells.items() if own_name in self._selected]
             try:
-                report = build_report(self._run, description, chosen, len(cells) - len(chosen), self._rows[name])
+                run = dataclasses.replace(self._run, resumed=self._folders[name].went_before.within(chosen))
+                report = build_report(run, description, chosen, len(cells) - len(chosen), self._rows[name])
                 self._reports[name] = report
                 path = self._folders[name].finish(report)
                 self._lines.append(f"report: {path}")
@@ -308,24 +329,8 @@ class Reporter:
     def _exit_code(self, status: int) -> int:
         if status in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR):
             return status
-        verdicts = {verdict for report in self._reports.values() for verdict in report["summary"]["verdicts"]}
-        if Verdict.HARNESS_ERROR.value in verdicts:
-            return EXIT_HARNESS_ERROR
-        if Verdict.LOST.value in verdicts:
-            return EXIT_INCOMPLETE
-        if status != pytest.ExitCode.OK:
-            return status
-        if self._problems or any(self._falls_short(report) for report in self._reports.values()):
-            return int(pytest.ExitCode.TESTS_FAILED)
-        return status
-
-    @staticmethod
-    def _falls_short(report: dict[str, Any]) -> bool:
-        """A whole run that does not reach its level. A part of one (-k, -m, or a budget for generated cells that shows
-        no level) can only fail by its cells."""
-        certification = report["certification"]
-        part = report["plan"]["deselected"] or not Budget.parse(report["run"]["generated"]).shows_a_level
-        return bool(certification["missing"]) and not certification["excused"] and not part
+        reports = [read_part(Report, report) for report in self._reports.values()]
+        return exit_code_of(reports, status, has_problems=bool(self._problems))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """The tables, the level and where the report is."""

@@ -26,11 +26,13 @@ from conformance.standalone.reproducers import ReproducerWriter
 CELL = pytest.StashKey[Cell]()
 CONTEXT = pytest.StashKey[CellContext]()
 RESULT = pytest.StashKey[Result]()
+#: The row that an interrupted run had for a cell, which then is not tried.
+KEPT = pytest.StashKey[dict[str, Any]]()
 #: The reproducer of a failing cell, as a message for the process that writes the report.
 REPRODUCER = pytest.StashKey[dict[str, Any]]()
 
 #: Verdicts that pytest shows as skipped: nothing was found wrong, and nothing was shown either.
-_SKIPPED = {Verdict.UNSUPPORTED, Verdict.NOT_APPLICABLE, Verdict.NOT_EXERCISED}
+_SKIPPED = {Verdict.UNSUPPORTED, Verdict.NOT_APPLICABLE, Verdict.NOT_EXERCISED, Verdict.LOST}
 
 
 class Runner:
@@ -140,15 +142,21 @@ class Runner:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Attach the cell's row to pytest's report, where it survives the way from a worker."""
         report = yield
-        result = item.stash.get(RESULT, None)
-        if result is not None and call.when == "call" and call.excinfo is None:
-            _attach(report, self._expectations.judge(result.as_row(), result.cell.backend), result.cell)
+        row = self._row_of(item) if call.when == "call" and call.excinfo is None else None
+        if row is not None:
+            _attach(report, row, item.stash[CELL])
             if REPRODUCER in item.stash:
                 report.conformance["reproducer"] = item.stash[REPRODUCER]
                 del item.stash[REPRODUCER]
             if told := waiting(item.config):
                 report.conformance["told"] = told
         return report
+
+    def _row_of(self, item: pytest.Item) -> dict[str, Any] | None:
+        result = item.stash.get(RESULT, None)
+        if result is None:
+            return item.stash.get(KEPT, None)
+        return self._expectations.judge(result.as_row(), result.cell.backend)
 
     def pytest_unconfigure(self) -> None:
         """End the zygote and what it forked."""

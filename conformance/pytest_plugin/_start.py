@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime
+import json
 import signal
 import threading
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
+from conformance._util.files import file_name
 from conformance._util.quiet import NUMPY_IS_MISSING, OPTIMIZED, ignore_missing_numpy, is_optimized, too_few_open_files
 from conformance.api.errors import HarnessError, MachineTooSlow
 from conformance.contract import Level, installed_clauses, levels_of, suite_folders
@@ -22,15 +25,19 @@ from conformance.discovery.selecting import SelectionError, select
 from conformance.expectations import Expectations, ExpectationsFile
 from conformance.pytest_plugin import EXIT_HARNESS_ERROR, _fixtures
 from conformance.pytest_plugin._all_alike import AdditionFirst
+from conformance.pytest_plugin._budget import Budgeter
 from conformance.pytest_plugin._expectations import expectations_of, file_to_update
 from conformance.pytest_plugin._operators import chosen_operators
 from conformance.pytest_plugin._options import RunOptions, parse
 from conformance.pytest_plugin._report import Reporter
+from conformance.pytest_plugin._resume import Resumer, facts_of, interrupted_run
 from conformance.pytest_plugin._run import Runner
 from conformance.pytest_plugin._selection import Selection, Selector, failed_cells, found_paths
 from conformance.pytest_plugin._shard import Sharder
 from conformance.pytest_plugin._telling import telling
 from conformance.report import PART, ReportError, ReportFolder, RunFacts, legible
+from conformance.report.model import EarlierRun
+from conformance.report.resuming import Begun, Interrupted
 from conformance.run.plan import cells_of
 from conformance.run.run_context import RunContext
 from conformance.standalone.reproducers import ReproducerWriter
@@ -80,6 +87,7 @@ def _end_when_terminated() -> None:
 
 def _start_run(config: pytest.Config, options: RunOptions, pool: ZygotePool) -> None:
     """The process that finds the backends, and writes the report; without workers it runs the cells too."""
+    facts = _facts(options)
     expectations_of(config, ())  # what is wrong with these is said before backends are prepared, which may take minutes
     native, target = _target(config, options, pool)
     descriptions = _chosen_backends(options, pool)
@@ -91,10 +99,15 @@ def _start_run(config: pytest.Config, options: RunOptions, pool: ZygotePool) -> 
     operators = chosen_operators(config, pool, descriptions[0].toolchain)
     selection = _selection(config, options, descriptions, operators)
     _choose_suites(config)
+    kept = {}
     if not config.option.collectonly:  # where nothing runs there is nothing to report
-        _register_reporter(config, options, descriptions, expectations, file, operators, target, selection)
+        facts = dataclasses.replace(facts, target=target.described())
+        folders = {each.source.name: _folder(config, options, facts, each, operators) for each in descriptions}
+        kept = {name: folder.went_before.rows for name, folder in folders.items()}
+        _register_reporter(config, options, facts, descriptions, folders, expectations, file, operators, selection)
     run = _run_context(config, options, options.seed, pool, descriptions, native, target)
-    _register_runner(config, options, run, expectations, operators, selection)
+    _register_runner(config, options, run, expectations, operators, selection, facts.seconds)
+    _register_resumer(config, kept)
 
 
 def _start_worker(config: pytest.Config, options: RunOptions, message: dict[str, Any], pool: ZygotePool) -> None:
@@ -105,7 +118,9 @@ def _start_worker(config: pytest.Config, options: RunOptions, message: dict[str,
     target.expect(descriptions)
     run = _run_context(config, options, message["seed"], pool, descriptions, native, target)
     selection = Selection(options.select, message["failed"])
-    _register_runner(config, options, run, expectations_of(config, descriptions), message["operators"], selection)
+    expectations, operators, began = expectations_of(config, descriptions), message["operators"], message["began"]
+    _register_runner(config, options, run, expectations, operators, selection, began)
+    _register_resumer(config, json.loads(message["kept"]))
 
 
 def _register_markers(config: pytest.Config) -> None:
@@ -225,6 +240,7 @@ def _register_runner(
     expectations: Expectations,
     operators: Sequence[str],
     selection: Selection,
+    began: float,
 ) -> None:
     config.pluginmanager.register(_fixtures, "conformance-fixtures")
     writer = ReproducerWriter(run, options.reproducers)
@@ -232,24 +248,18 @@ def _register_runner(
     config.pluginmanager.register(runner, "conformance-runner")
     if options.shard is not None:
         config.pluginmanager.register(Sharder(options.shard), "conformance-sharder")
+    if options.budget is not None:
+        config.pluginmanager.register(Budgeter(began + options.budget.seconds), "conformance-budgeter")
+    # last: the first cell is the addition whatever else orders them
     config.pluginmanager.register(AdditionFirst(run.descriptions.values()), "conformance-addition-first")
     if options.select:
         planned = hasattr(config, "workerinput") or not _names_paths(config)
         config.pluginmanager.register(Selector(selection, planned=planned), "conformance-selector")
 
 
-def _register_reporter(
-    config: pytest.Config,
-    options: RunOptions,
-    descriptions: list[Description],
-    expectations: Expectations,
-    file: ExpectationsFile | None,
-    operators: Sequence[str],
-    target: Target,
-    selection: Selection,
-) -> None:
-    folders = {each.source.name: ReportFolder(options.report, each.source.name) for each in descriptions}
-    run = RunFacts(
+def _facts(options: RunOptions) -> RunFacts:
+    """What is known of a run when it begins: ``seconds`` is when that is, and nothing is known of the target."""
+    return RunFacts(
         id=str(uuid.uuid4()),
         started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         seconds=time.monotonic(),
@@ -257,10 +267,48 @@ def _register_reporter(
         generated=options.generated,
         argv=options.published_arguments,
         level=options.level,
-        target=target.described(),
+        target={},
+        budget="" if options.budget is None else str(options.budget),
     )
-    part = options.shard.folder if options.shard else PART
+
+
+def _register_resumer(config: pytest.Config, kept: Mapping[str, Mapping[str, dict[str, Any]]]) -> None:
+    """After what else decides whether a cell is tried: what is kept needs no time."""
+    if any(kept.values()):
+        config.pluginmanager.register(Resumer(kept), "conformance-resumer")
+
+
+def _part(options: RunOptions) -> str:
+    return options.shard.folder if options.shard else PART
+
+
+def _folder(
+    config: pytest.Config, options: RunOptions, run: RunFacts, description: Description, operators: Sequence[str]
+) -> ReportFolder:
+    """Where the report of a backend goes, with what is gone on with there."""
+    facts = facts_of(config, options, run, description, operators)
+    root = options.report / file_name(description.source.name)
+    went_before = Interrupted()
+    if options.resume:
+        went_before = interrupted_run(description, (root, root / _part(options)), facts)
+    own = EarlierRun(id=run.id, started=run.started, argv=list(run.argv))
+    begun = Begun((*went_before.runs, own), facts)
+    return ReportFolder(options.report, description.source.name, begun, went_before)
+
+
+def _register_reporter(
+    config: pytest.Config,
+    options: RunOptions,
+    facts: RunFacts,
+    descriptions: list[Description],
+    folders: dict[str, ReportFolder],
+    expectations: Expectations,
+    file: ExpectationsFile | None,
+    operators: Sequence[str],
+    selection: Selection,
+) -> None:
+    part = _part(options)
     reporter = Reporter(
-        config, run, descriptions, folders, expectations, options.reproducers, operators, file, selection, part
+        config, facts, descriptions, folders, expectations, options.reproducers, operators, file, selection, part
     )
     config.pluginmanager.register(reporter, "conformance-reporter")

@@ -35,6 +35,7 @@ from conformance.report.model import (
     MutantScore,
     Plan,
     Report,
+    Resumed,
     Run,
     SelfTest,
     Summary,
@@ -66,6 +67,10 @@ class RunFacts:
     level: Level | None
     #: Where artifacts were loaded and run: ``spec`` is what --conformance-target said.
     target: dict[str, str]
+    #: The time after which no cell was begun, such as 30m; empty without one.
+    budget: str = ""
+    #: What it has of an interrupted run that it went on with.
+    resumed: Resumed | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,7 +110,9 @@ def build_report(
             seconds=round(run.seconds, 3),
             seed=run.seed,
             generated=str(run.generated),
+            budget=run.budget or UNSET,
             argv=list(run.argv),
+            resumed=run.resumed or UNSET,
             complete=True,
         ),
         Harness(

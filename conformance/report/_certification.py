@@ -94,11 +94,13 @@ def _missing(
         sentences.append(f"{deselected} cells of the contract were not selected for this run")
     if not any(row.level is level for row in graded):
         sentences.append(f"no clause of level {level.value} took part")
+    if left_out := sum(row.is_left_out for row in owed):
+        sentences.append(f"{left_out} of {len(owed)} cells of the level were left out: the time of the run was over")
     rows: dict[str, list[CellRow]] = {}
     for row in owed:
         rows.setdefault(row.clause, []).append(row)
     for clause, found in rows.items():
-        broken = [row.verdict.value for row in found if not _stands(row, excuse)]
+        broken = [row.verdict.value for row in found if not row.is_left_out and not _stands(row, excuse)]
         if broken:
             kinds = ", ".join(dict.fromkeys(broken))
             sentences.append(f"{clause}: {kinds} in {len(broken)} of {len(found)} cells")
@@ -110,6 +112,8 @@ def _missing(
         sentences.append(TURNED_OFF)
     elif budget is not None and not budget.shows_a_level and any(row.generated for row in owed):
         sentences.append(f"each generated cell tried {budget.programs} programs, and a level takes {LEAST_PROGRAMS}")
+    if interrupted := sum(bool(row.generated and row.generated.interrupted is True) for row in owed):
+        sentences.append(f"{interrupted} generated cells were interrupted before they had tried what they might")
     sentences += _too_little(graded, level)
     for role in ("host", "target"):
         for state in _NEEDED_STATES[level]:

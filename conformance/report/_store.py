@@ -18,6 +18,7 @@ from conformance._util.files import file_name, write_atomically
 from conformance.report._json import ReportError, parse, read_bytes
 from conformance.report.model import FORMAT, Report
 from conformance.report.parts import read_part
+from conformance.report.resuming import BEGUN, CELLS, Begun, Interrupted
 from conformance.report.row_model import NO_TRIANGLE, CellRow
 
 
@@ -126,10 +127,16 @@ class ReportFolder:
     What an earlier run left there stays until ``open``, which the first cell asks for. A run of a part of the contract
     has a folder of its own in it, and leaves alone what a whole run left. Raises ReportError for a folder that cannot
     be made or written.
+
+    ``begun`` is what the run notes of itself, for one that goes on with it, and ``went_before`` what it goes on with.
     """
 
-    def __init__(self, root: Path, backend: str) -> None:
+    def __init__(
+        self, root: Path, backend: str, begun: Begun | None = None, went_before: Interrupted | None = None
+    ) -> None:
         self.path = root / file_name(backend)
+        self.went_before = went_before or Interrupted()
+        self._begun = begun
         self._cells: IO[str] | None = None
         with _explained(root):
             self.path.mkdir(parents=True, exist_ok=True)
@@ -148,13 +155,18 @@ class ReportFolder:
             self.path.mkdir(exist_ok=True)
             for name in (REPORT, *(each.file for each in formats().values())):
                 (self.path / name).unlink(missing_ok=True)
-            self._cells = (self.path / "cells.jsonl").open("w", encoding="utf-8")
+            write_atomically(self.path / CELLS, "".join(map(_line_of, self.went_before.rows.values())))
+            if self._begun is not None:
+                write_atomically(self.path / BEGUN, self._begun.as_text())
+            self._cells = (self.path / CELLS).open("a", encoding="utf-8")
 
     def append(self, row: dict[str, Any]) -> None:
-        """Keep one cell, at once."""
+        """Keep one cell, at once; those of the run that it goes on with are there."""
         assert self._cells is not None, "a cell came before the folder was opened"
+        if row["id"] in self.went_before.rows:
+            return
         with _explained(self.path):
-            self._cells.write(json.dumps(row, ensure_ascii=False) + "\n")
+            self._cells.write(_line_of(row))
             self._cells.flush()
 
     def finish(self, report: dict[str, Any]) -> Path:
@@ -169,7 +181,13 @@ class ReportFolder:
             write_atomically(path, _text_of(report))
             for each in formats().values():
                 write_atomically(self.path / each.file, each.text(report, self.path))
+            if report["run"]["complete"]:
+                (self.path / BEGUN).unlink(missing_ok=True)
         return path
+
+
+def _line_of(row: dict[str, Any]) -> str:
+    return json.dumps(row, ensure_ascii=False) + "\n"
 
 
 @contextlib.contextmanager

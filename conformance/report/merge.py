@@ -117,13 +117,14 @@ def _run(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "seconds": round(sum(shard["seconds"] for shard in shards), 3),
         "seed": reports[0]["run"]["seed"],
         **({"generated": reports[0]["run"]["generated"]} if "generated" in reports[0]["run"] else {}),
+        **({"budget": budget} if (budget := _common([report["run"].get("budget") for report in reports])) else {}),
         "argv": _common([shard["argv"] for shard in shards]) or [],
         "shards": shards,
     }
 
 
 def _shard(run: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: run[key] for key in ("id", "started", "seconds", "argv")}
+    return {key: run[key] for key in ("id", "started", "seconds", "argv", "resumed") if key in run}
 
 
 def _environment(reports: Sequence[dict[str, Any]]) -> dict[str, str]:

@@ -38,6 +38,21 @@ VerdictCounts = Annotated[
 ]
 
 
+class EarlierRun(ClosedPart, frozen=True, kw_only=True):
+    """A run that was interrupted."""
+
+    id: Annotated[str, Meta(description="the UUID of that run")]
+    started: Annotated[str, Meta(description="ISO 8601, UTC")]
+    argv: Annotated[list[str], Meta(description="its options, without paths")]
+
+
+class Resumed(ClosedPart, frozen=True, kw_only=True):
+    """What a run was spared by those that it went on with."""
+
+    cells: Annotated[Count, Meta(description="how many of the cells are theirs")]
+    runs: Annotated[list[EarlierRun], Meta(description="the runs that were interrupted, the first of them first")]
+
+
 class Shard(ClosedPart, frozen=True, kw_only=True):
     """One of the runs that a merged report was joined from."""
 
@@ -45,6 +60,10 @@ class Shard(ClosedPart, frozen=True, kw_only=True):
     started: Annotated[str, Meta(description="ISO 8601, UTC")]
     seconds: Annotated[Amount, Meta(description="how long it took, by the wall clock")]
     argv: Annotated[list[str], Meta(description="its options, without paths")]
+    resumed: (
+        Annotated[Resumed, Meta(description="where it went on with an interrupted run: what it has of that")]
+        | UnsetType
+    ) = UNSET
 
 
 class Run(Part, frozen=True, kw_only=True):
@@ -65,11 +84,26 @@ class Run(Part, frozen=True, kw_only=True):
         ]
         | UnsetType
     ) = UNSET
+    budget: (
+        Annotated[
+            str,
+            Meta(
+                description="the time of the run, such as 30m, after which no cell was begun; a run without it had no "
+                "end",
+                pattern=r"^[0-9]{1,8}([.][0-9]{1,17})?[smh]$",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     argv: Annotated[list[str], Meta(description="the options of the run, without paths")]
     shards: (
         Annotated[list[Shard], Meta(description="of a merged report: the runs that it was joined from")] | UnsetType
     ) = UNSET
-    complete: Annotated[bool, Meta(description="whether every planned cell came back")]
+    resumed: (
+        Annotated[Resumed, Meta(description="of a run that went on with an interrupted one: what it has of that")]
+        | UnsetType
+    ) = UNSET
+    complete: Annotated[bool, Meta(description="whether every planned cell came back, and none was left out")]
 
 
 class SelfTest(ClosedPart, frozen=True, kw_only=True):

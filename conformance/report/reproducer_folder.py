@@ -6,6 +6,7 @@ import base64
 import collections
 import contextlib
 import shutil
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,10 @@ class ReproducerFolder:
             raise ReportError(f"the reproducers cannot be written to {self.path}: {error.strerror}") from error
         self._written[group] += 1 + len(message.get("others", ()))
         return f"reproducers/{message['name']}/{SCRIPT}"
+
+    def keep(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Count the reproducers that an interrupted run wrote for these rows, which stay."""
+        self._written.update((row["clause"], row["verdict"], row["phase"]) for row in rows if "reproducer" in row)
 
     def summary(self) -> list[str]:
         """Where the reproducers are, for the end of a run; and which failures have none."""

@@ -15,6 +15,7 @@ from conformance.api.verdicts import Verdict
 from conformance.contract import Level
 from conformance.operators.table import Outcome
 from conformance.report.parts import ClosedPart, Part
+from conformance.run.plan import LEFT_OUT
 
 Number = int | float
 #: Zero or more.
@@ -164,6 +165,9 @@ class Generated(AxisTable, frozen=True, kw_only=True):
     ]
     seconds: Annotated[Amount, Meta(description="how long it took, by the wall clock")]
     findings: Annotated[list[Finding], Meta(description="what was otherwise than in eager PyTorch, by cause")]
+    interrupted: (
+        Annotated[bool, Meta(description="whether the user ended it before it had tried what it might")] | UnsetType
+    ) = UNSET
 
 
 class CellRow(Part, frozen=True, kw_only=True):
@@ -252,6 +256,11 @@ class CellRow(Part, frozen=True, kw_only=True):
         """Whether a run with such a cell cannot succeed: its verdict fails, and is not tolerated."""
         tolerated = isinstance(self.expectation, Expectation) and self.expectation.tolerated is True
         return self.verdict.fails and not tolerated
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether the run did not begin it, since its time was over."""
+        return self.verdict is Verdict.LOST and self.message == LEFT_OUT
 
 
 class OperatorRow(Part, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from conformance.report.generated import GeneratedView, generated_view
 from conformance.report.model import Certification, MutantScore, Report
 from conformance.report.parts import as_json, read_part
 from conformance.report.row_model import CellRow, ClauseRow, Expectation, HostBehaviour, Steps
+from conformance.report.unfinished import unfinished
 
 #: The verdicts as headers of narrow columns.
 SHORT = {
@@ -158,16 +159,22 @@ def headline(report: Report) -> str:
     return (
         f"{backend.name}{distribution}: {backend.toolchain}{options}, {elsewhere}"
         f"torch {environment.get('torch', 'unknown')}, "
-        f"{environment.get('platform', 'platform unknown')}, seed {report.run.seed}"
+        f"{environment.get('platform', 'platform unknown')}, seed {report.run.seed}{_resumed(report)}"
     )
 
 
-def incomplete_line(report: Report) -> str:
-    """That planned cells are missing, or nothing."""
-    if report.run.complete:
+def _resumed(report: Report) -> str:
+    found = [run.resumed for run in (report.run, *(report.run.shards or ())) if run.resumed]
+    if not found:
         return ""
-    lost = report.summary.verdicts.get(Verdict.LOST, 0)
-    return f"INCOMPLETE: {lost} of {report.plan.cells} planned cells never came back."
+    since = min((run.started for each in found for run in each.runs), default="unknown")
+    cells = sum(each.cells for each in found)
+    return f"; resumed: {cells} of {report.plan.cells} cells are of runs that were interrupted, since {since}"
+
+
+def incomplete_line(report: Report) -> str:
+    """That planned cells are missing, and why; or nothing."""
+    return f"INCOMPLETE: {'; '.join(found)}." if (found := unfinished(report)) else ""
 
 
 def level_line(report: Report) -> str:

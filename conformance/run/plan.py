@@ -21,6 +21,8 @@ from conformance.toolchains import case_named, corpus
 
 #: Why a generated cell was not tried in a run that wants none.
 TURNED_OFF = "generated cells were turned off by --conformance-generated=0"
+#: Why a cell that is LOST was not begun.
+LEFT_OUT = "left out: the time of --conformance-budget was over"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ def _search(context: CellContext, strategy: st.SearchStrategy[Trial], share: Sha
     try:
         search.run()
     finally:
-        context.record.generated = tally.as_row()
+        context.record.generated = tally.as_row() | ({"interrupted": True} if search.interrupted else {})
         context.record.findings = tuple(sorted(tally.findings, key=_gravity))
         context.interrupted = search.interrupted
     if tally.findings:

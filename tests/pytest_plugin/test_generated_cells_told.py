@@ -7,8 +7,10 @@ from support.generated_rows import FINDING, generated
 from support.small_reports import cell, report_of
 
 from conformance.generate.findings import finding_text
-from conformance.pytest_plugin._report import Reporter
+from conformance.pytest_plugin._exit_code import exit_code_of
 from conformance.pytest_plugin._run import _failure_text
+from conformance.report.model import Report
+from conformance.report.parts import read_part
 
 
 def test_a_failure_tells_each_finding() -> None:
@@ -33,4 +35,4 @@ def test_a_run_that_generates_too_little_for_a_level_fails_by_its_cells_alone(bu
     """As one of a part of the contract does."""
     report = report_of(cell("add", "FAIL"), cell("views", generated=generated()), run__generated=budget)
     assert report["certification"]["missing"]
-    assert Reporter._falls_short(report) is short
+    assert exit_code_of([read_part(Report, report)], status=0, has_problems=False) == int(short)

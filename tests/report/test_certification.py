@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from support.generated_rows import generated
 
 from conformance.api.availability import Availability
 from conformance.api.clause import Level
 from conformance.api.verdicts import Verdict
 from conformance.report._certification import certification
 from conformance.report.model import Shown
-from conformance.report.row_model import CellRow
+from conformance.report.parts import read_part
+from conformance.report.row_model import CellRow, Generated
+from conformance.run.plan import LEFT_OUT
 
 
 def row(clause: str, level: str, verdict: str, host: str = "yes/yes", target: str | None = "yes/yes") -> CellRow:
@@ -65,6 +68,27 @@ def test_a_level_is_what_the_cells_show(cells: list[CellRow], achieved: str | No
     assert missing in " ".join(found.missing)
     assert bool(found.missing) == (achieved != "mobile")
     assert found.excused == (missing == "a: XFAIL in 1 of 2 cells")
+
+
+def test_a_level_takes_every_cell_that_a_run_had_no_time_for() -> None:
+    late = [
+        msgspec.structs.replace(row("b", level, "LOST", host), message=LEFT_OUT)
+        for level, host in (("mobile", "yes/no"), ("mobile", "no/yes"), ("reported", "no/no"))
+    ]
+    found = certification([*WHOLE, *late], None, deselected=0)
+    assert found.achieved is Level.CORE
+    assert found.missing == ["2 of 5 cells of the level were left out: the time of the run was over"]
+    assert not found.excused
+    assert certification([*WHOLE, late[2]], None, deselected=0).achieved is Level.MOBILE
+
+
+def test_a_level_takes_generated_cells_that_nobody_interrupted() -> None:
+    drawn = msgspec.structs.replace(row("c", "mobile", "PASS"), generated=read_part(Generated, generated()))
+    assert certification([*WHOLE, drawn], None, deselected=0).achieved is Level.MOBILE
+    cut = msgspec.structs.replace(drawn, generated=read_part(Generated, generated(interrupted=True)))
+    found = certification([*WHOLE, cut], None, deselected=0)
+    assert found.achieved is Level.CORE
+    assert found.missing == ["1 generated cells were interrupted before they had tried what they might"]
 
 
 def test_a_level_is_earned_by_passes() -> None:

@@ -15,7 +15,8 @@ from conformance.api.verdicts import Verdict
 from conformance.cli import main
 from conformance.report import read_report
 from conformance.report.compare.changes import Change, Ending, change_of
-from conformance.run.plan import digest_of_ids
+from conformance.report.view import view_of
+from conformance.run.plan import LEFT_OUT, digest_of_ids
 
 HOSTILE = "a|b `c`\n<script>x</script>\x1b[31m [l](javascript:1) \ud800 **d** \u202e"
 
@@ -90,6 +91,9 @@ def ending(verdict: str, phase: str = "", message: str = "") -> Ending:
         (ending("FAIL"), ending("UNSUPPORTED"), Change.OTHER),
         (ending("FAIL"), ending("LOST"), Change.OTHER),
         (ending("LOST"), ending("LOST"), None),
+        (ending("PASS"), ending("LOST", "", LEFT_OUT), Change.OTHER),
+        (ending("LOST", "", LEFT_OUT), ending("PASS"), Change.OTHER),
+        (ending("LOST", "", LEFT_OUT), ending("LOST"), None),
         (ending("XFAIL"), ending("XPASS"), Change.OTHER),
         (ending("PASS"), ending("NOT_EXERCISED"), Change.OTHER),
         (ending("FAIL", "run"), ending("CRASH", "run"), Change.DIFFERENT_FAILURE),
@@ -222,6 +226,20 @@ def test_a_whole_without_gaps_is_a_success_and_can_be_merged_again(desk: Desk) -
     assert desk.merge(one, two)[0] == 0
     merged = read_report(desk.merged)
     assert merged["certification"]["achieved"] == "core"
+    assert desk.merge(merged, two, one)[0] == 0
+    assert read_report(desk.merged) == merged
+
+
+def test_a_merged_report_says_which_shards_were_resumed(desk: Desk) -> None:
+    before = {"id": "zero", "started": "2025-12-31T23:00:00+00:00", "argv": ["-x"]}
+    resumed = {"cells": 1, "runs": [before]}
+    one = report_of(cell("add"), deselected=1, run__resumed=resumed)
+    two = report_of(cell("sub"), deselected=1, run__id="two")
+    assert desk.merge(one, two)[0] == 0
+    merged = read_report(desk.merged)
+    assert [shard.get("resumed") for shard in merged["run"]["shards"]] == [resumed, None]
+    since = "; resumed: 1 of 2 cells are of runs that were interrupted, since 2025-12-31T23:00:00+00:00"
+    assert view_of(merged).headline.endswith(since)
     assert desk.merge(merged, two, one)[0] == 0
     assert read_report(desk.merged) == merged
 

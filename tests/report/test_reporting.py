@@ -159,7 +159,7 @@ def test_a_killed_run_leaves_no_report_of_an_earlier_one(project: Project) -> No
     project.write("conftest.py", "import os\ndef pytest_runtest_makereport(item):\n    os._exit(9)\n")
     run = project.run("--backend=reference", "-k", "test_stable", "--rootdir=.", "-c", os.devnull, "-p", "conftest")
     assert run.exit_code == 9, run.output
-    assert {path.name for path in folder.iterdir()} == {"cells.jsonl", "mine.txt"}
+    assert {path.name for path in folder.iterdir()} == {"cells.jsonl", "run.json", "mine.txt"}
     assert (folder / "cells.jsonl").read_text() == ""
 
 

@@ -12,7 +12,9 @@ from conformance.api.verdicts import Verdict
 from conformance.report.model import Report
 from conformance.report.parts import as_json
 from conformance.report.row_model import CellRow
+from conformance.report.unfinished import unfinished
 from conformance.report.view import is_about_an_operator
+from conformance.run.plan import LEFT_OUT
 
 #: Cell id → row.
 Rows = Mapping[str, CellRow]
@@ -47,6 +49,11 @@ class Ending:
     def of(cls, row: CellRow) -> Ending:
         """How the cell of a row ended."""
         return cls(row.verdict, row.phase, row.message)
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether the time of its run was over before the cell was begun."""
+        return self.verdict is Verdict.LOST and self.message == LEFT_OUT
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,10 +105,13 @@ def change_of(before: Ending | None, after: Ending | None) -> Change | None:
     REGRESSED: it was kept, unsupported, not applicable, not exercised or a known failure, and now fails or was lost.
     FIXED: it failed or was lost, and now passes; that it is excused now is another change of verdict.
     DIFFERENT_FAILURE: it fails as before, but with another verdict, phase or message. What varies in
-    messages from run to run (numbers, addresses, paths) is no difference.
+    messages from run to run (numbers, addresses, paths) is no difference. Of a cell for which a run had no time left
+    nothing is known.
     """
     if before is None or after is None:
         return Change.NEW if before is None else Change.GONE
+    if before.is_left_out or after.is_left_out:
+        return Change.OTHER if before.verdict is not after.verdict else None
     if before.verdict in _HOLDS and after.verdict not in _HOLDS:
         return Change.REGRESSED
     if before.verdict not in _HOLDS and after.verdict in _PASSES:
@@ -168,9 +178,15 @@ _CIRCUMSTANCES: dict[str, Callable[[Report], object]] = {
 }
 
 
+def circumstances_of(report: Report) -> dict[str, object]:
+    """What a run as a whole stood under, by what it is."""
+    return {name: read(report) for name, read in _CIRCUMSTANCES.items()}
+
+
 def circumstances(first: Report, other: Report) -> tuple[tuple[str, str, str], ...]:
     """What differs about two runs as a whole: its name, and what it was in each."""
-    pairs = ((name, read(first), read(other)) for name, read in _CIRCUMSTANCES.items())
+    others = circumstances_of(other)
+    pairs = ((name, one, others[name]) for name, one in circumstances_of(first).items())
     return tuple((name, _text_of(one), _text_of(two)) for name, one, two in pairs if one != two)
 
 
@@ -181,10 +197,7 @@ def _text_of(value: object) -> str:
 
 def shortfalls(report: Report) -> tuple[str, ...]:
     """In a few words each, what keeps a report from speaking for the whole contract."""
-    found = []
-    lost = sum(row.verdict is Verdict.LOST for row in report.cells)
-    if lost or not report.run.complete:
-        found.append(f"incomplete: {lost} of {len(report.cells)} planned cells never came back")
+    found = [f"incomplete: {sentence}" for sentence in unfinished(report)]
     if report.plan.deselected:
         found.append(f"{report.plan.deselected} cells of the contract were not selected")
     return tuple(found)

@@ -17,7 +17,7 @@ __all__ = ["Format", "formats"]
 def formats() -> Mapping[str, Format]:
     """Every format by its name. Raises ExtensionError where two have one name or one file."""
     found: dict[str, Format] = {}
-    files = {"report.json", "cells.jsonl"}
+    files = {"report.json", "cells.jsonl", "run.json"}
     for each in given("conformance_report_formats", Format):
         if each.name in found or each.file in files:
             raise ExtensionError(

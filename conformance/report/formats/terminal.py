@@ -67,7 +67,7 @@ def summary_text(report: dict[str, Any], width: int, *, verbosity: int = 0, fold
 def _level(view: ReportView, width: int) -> str:
     """What was reached, and what is missing."""
     missing = view.report.certification.missing
-    lines = [view.incomplete] if view.incomplete else []
+    lines = [textwrap.fill(view.incomplete, width)] if view.incomplete else []
     if not missing or view.report.plan.deselected:
         return "\n".join([*lines, view.level])
     lines.append(f"{view.level} Missing:")
