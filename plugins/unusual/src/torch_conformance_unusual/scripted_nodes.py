@@ -101,7 +101,7 @@ class Interpreter:
         return state
 
     def _step(self, node: Any, kind: str, given: list[Any]) -> Sequence[Any]:
-        if kind == "prim::Uninitialized":
+        if kind == "prim::Uninitialized" or _is_function(node):
             return [None]
         if kind == "prim::GetAttr":
             return [_attribute(given[0], node.s("name"))]
@@ -128,13 +128,19 @@ class Interpreter:
         if operator is not None:
             return lambda *given: self._compute(operator, given)
         alone: Any = torch._C.Graph()
-        inputs = {}
+        names, inside = list[str](), {}
         for value in node.inputs():
-            if value.debugName() not in inputs:
-                inputs[value.debugName()] = alone.addInput()
-                inputs[value.debugName()].setType(value.type())
-        order = [list(inputs).index(each.debugName()) for each in node.inputs()]
-        copied = alone.createClone(node, lambda value: inputs[value.debugName()])
+            name = value.debugName()
+            if name in inside:
+                continue
+            if _is_function(value.node()):  # what is called stands in the graph itself
+                inside[name] = alone.appendNode(alone.createClone(value.node(), lambda value: value)).output()
+            else:
+                inside[name] = alone.addInput()
+                inside[name].setType(value.type())
+                names.append(name)
+        order = [each.debugName() for each in node.inputs()]
+        copied = alone.createClone(node, lambda value: inside[value.debugName()])
         alone.appendNode(copied)
         results = list(copied.outputs())
         if len(results) == 1:
@@ -147,9 +153,14 @@ class Interpreter:
 
         def call(*given: Any) -> Any:
             distinct = dict(zip(order, given, strict=True))
-            return function(*[distinct[index] for index in sorted(distinct)])
+            return function(*[distinct[name] for name in names])
 
         return call
+
+
+def _is_function(node: Any) -> bool:
+    """Whether a node stands for a function of the program, which others call: its value is nothing by itself."""
+    return bool(node.kind() == "prim::Constant" and node.output().type().kind() == "FunctionType")
 
 
 def _key(node: Any) -> Any:
