@@ -90,6 +90,8 @@ def draw_program(draw: Draw, scope: Scope, most: int | None = None) -> tuple[Pro
 def _arguments(draw: Draw, scope: Scope, builder: Builder) -> list[Argument]:
     same = "broadcasting" in scope.missing
     sizes = [draw.size() for _ in range(3)]
+    if draw.chance(6):  # what tells dimensions apart by their sizes is wrong where these are equal
+        sizes = sizes[:1] * 3
     if "large" not in scope.missing and draw.chance(12):
         sizes[0] = draw.choice(LARGE_SIZES)
         sizes[1:] = [2, 3]

@@ -15,6 +15,12 @@ def _parameter(b: Builder, like: Value, shape: tuple[int, ...]) -> Value:
     return b.parameter(TensorSpec(dtype, shape, layout, "ordinary", b.draw.seed(), not b.draw.chance(6)))
 
 
+def _width(b: Builder, like: Value) -> int:
+    """How many values a layer gives for a row: often as many as there are rows, or as it is given."""
+    own = [size for size in like.shape if 0 < size <= 33]
+    return b.draw.choice((3, 2, 1, 4, 8, 17, *own * 2))
+
+
 @rule("matrices", "matmul", weight=3)
 def matmul(b: Builder) -> None:
     one = b.float_value(least=1)
@@ -36,7 +42,7 @@ def with_transposed(b: Builder) -> None:
 @rule("matrices", "matmul", "parameters", weight=3)
 def linear(b: Builder) -> None:
     one = b.float_value(least=1)
-    width = b.draw.of(3, 2, 1, 4, 8, 17)
+    width = _width(b, one)
     weight = _parameter(b, one, (width, one.shape[-1]))
     bias = f", {_parameter(b, one, (width,))}" if b.draw.chance(2) else ""
     b.make("linear", f"F.linear({one}, {weight}{bias})")
@@ -45,7 +51,7 @@ def linear(b: Builder) -> None:
 @rule("matrices", "matmul", "parameters")
 def layer(b: Builder) -> None:
     one = b.pick(lambda value: str(value.dtype) == "torch.float32" and value.rank >= 1 and value.shape[-1] > 0)
-    name = b.module(f"torch.nn.Linear({one.shape[-1]}, {b.draw.of(3, 1, 4)}, bias={b.draw.of(True, False)})")
+    name = b.module(f"torch.nn.Linear({one.shape[-1]}, {_width(b, one)}, bias={b.draw.of(True, False)})")
     b.make("linear", f"{name}({one})")
 
 
