@@ -51,11 +51,9 @@ class NewPlugin:
                 f"{', '.join(toolchains())}"
             )
         check_name(self.name, self.toolchain)
-        if self.library and "own_delegate" not in _manifest(self.toolchain):
-            raise ScaffoldError(
-                f"--library: backends of the toolchain {self.toolchain!r} are functions, which PyTorch finds by an "
-                "entry point; leave the library out, and let the function that is written call it"
-            )
+        refusal = _manifest(self.toolchain).get("no_library", "")
+        if self.library and refusal:
+            raise ScaffoldError(f"--library: {refusal}")
 
     @property
     def distribution(self) -> str:
@@ -76,6 +74,7 @@ class NewPlugin:
     def values(self) -> dict[str, Any]:
         """What the templates can name."""
         manifest = _manifest(self.toolchain)
+        requirement = _HARNESS + (f"[{manifest['extra']}]" if "extra" in manifest else "")
         return {
             "name": self.name,
             "registered": self.registered or self.name,
@@ -89,18 +88,20 @@ class NewPlugin:
             "level": "core" if self.library else manifest["level"],
             "levels": manifest["levels"],
             "version": conformance.__version__,
-            "harness": _where_from(),
+            "requirement": requirement,
+            "harness": _where_from(requirement),
             "oldest_torch": _oldest_torch(),
         }
 
 
-def _where_from() -> str:
-    """What pip installs as this harness elsewhere: the checkout that this one was installed from, or else a version."""
+def _where_from(requirement: str) -> str:
+    """What pip installs as this harness elsewhere: the checkout that this one was installed from, or else a version.
+    The requirement names it, with the extra that is needed."""
     text = metadata.distribution(_HARNESS).read_text("direct_url.json")  # PEP 610
     origin = json.loads(text) if text else {}
     if "vcs_info" in origin:
-        return f"{_HARNESS} @ {origin['vcs_info']['vcs']}+{origin['url']}@{origin['vcs_info']['commit_id']}"
-    return f"{_HARNESS}=={conformance.__version__}"
+        return f"{requirement} @ {origin['vcs_info']['vcs']}+{origin['url']}@{origin['vcs_info']['commit_id']}"
+    return f"{requirement}=={conformance.__version__}"
 
 
 def _oldest_torch() -> str:

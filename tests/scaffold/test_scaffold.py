@@ -94,6 +94,7 @@ def test_it_computes_refuses_and_can_be_taken_away(beginner: Reader) -> None:
         ("torchscript", None, {"backend.py", "build.py", "csrc/delegate.cpp"}),
         ("torchscript", Path("/opt/npu/libnpu.so"), {"backend.py"}),
         ("dynamo", None, {"backend.py", "compiler.py", "kernels.py"}),
+        ("executorch", None, {"backend.py", "build.py", "csrc/delegate.cpp", "partition.py"}),
     ],
 )
 def test_what_is_written_is_formatted_and_free_of_faults(
@@ -161,16 +162,18 @@ def test_the_workflow_compares_with_the_default_branch(tmp_path: Path, run: str,
 def test_the_workflow_installs_the_harness_that_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
     read_text = metadata.PathDistribution.read_text
 
-    def harness(origin: object) -> str:
+    def harness(origin: object, toolchain: str = "torchscript") -> str:
         def read(self: metadata.PathDistribution, name: str) -> str | None:
             return json.dumps(origin) if name == "direct_url.json" else read_text(self, name)
 
         monkeypatch.setattr(metadata.PathDistribution, "read_text", read)
-        return str(NewPlugin("mine", "torchscript").values()["harness"])
+        return str(NewPlugin("mine", toolchain).values()["harness"])
 
     commit = {"url": "https://example.com/harness.git", "vcs_info": {"vcs": "git", "commit_id": "abc123"}}
     assert harness(commit) == "torch-conformance @ git+https://example.com/harness.git@abc123"
-    assert harness({"url": "file:///somewhere", "dir_info": {}}) == f"torch-conformance=={conformance.__version__}"
+    somewhere = {"url": "file:///somewhere", "dir_info": {}}
+    assert harness(somewhere) == f"torch-conformance=={conformance.__version__}"
+    assert harness(somewhere, "executorch") == f"torch-conformance[executorch]=={conformance.__version__}"
 
 
 def test_a_library_that_is_there_is_pointed_at(
@@ -224,14 +227,16 @@ def _refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_other_bad_input_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "for: dynamo, torchscript" in _refused(["mine", "--toolchain=nothing"], capsys)
+    assert "for: dynamo, executorch, torchscript" in _refused(["mine", "--toolchain=nothing"], capsys)
     missing, text = tmp_path / "no.so", tmp_path / "text.so"
     text.write_text("no library")
     folder = str(tmp_path / "new")
     assert "--library: there is no file" in _refused(["mine", folder, "--library", str(missing)], capsys)
     assert "--library: text.so does not load" in _refused(["mine", folder, "--library", str(text)], capsys)
     of_functions = ["mine", folder, "--toolchain=dynamo", "--library", str(missing)]
-    assert "--library: backends of the toolchain 'dynamo' are functions" in _refused(of_functions, capsys)
+    assert "--library: backends of torch.compile are functions" in _refused(of_functions, capsys)
+    of_halves = ["mine", folder, "--toolchain=executorch", "--library", str(missing)]
+    assert "--library: a delegate of ExecuTorch is a library and a partitioner" in _refused(of_halves, capsys)
     assert "cannot be written" in _refused(["mine", str(text / "below")], capsys)
     assert not Path(folder).exists()
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from conformance._util.shipped import shipped_folder
@@ -50,6 +52,7 @@ class ExecuTorch(Toolchain):
         )
     )
     suites = shipped_folder("suites") / "executorch"
+    templates = Path(__file__).with_name("templates")
 
     programs = ProgramTraits(
         copies_weights=True,
@@ -81,6 +84,10 @@ class ExecuTorch(Toolchain):
         from executorch.runtime import Runtime
 
         return set(Runtime.get().backend_registry.registered_backend_names)
+
+    def names_taken(self) -> Mapping[str, str]:
+        """Delegates that ExecuTorch brings along: a new one of such a name would have the same id."""
+        return {name.removesuffix("Backend").lower(): "executorch" for name in self.registered()}
 
     def problems(self, backend: Backend) -> list[str]:
         """What is wrong with ``libraries``, and whether there is a partitioner."""
