@@ -26,7 +26,7 @@ from conformance.targets import TargetError, published_spec
 from conformance.toolchains import toolchains
 
 #: A list of ids has commas, and the id of a cell may have some in its brackets.
-_COMMA = re.compile(r",(?![^\[]*\])")
+_ID = re.compile(r"(?:[^,\[]|\[[^\]]*\]?)+")
 _GIB = 2**30
 #: Seconds of a step, or GiB of a process: more than any has, and no more than the system calls can be given.
 _MOST = 1_000_000
@@ -116,7 +116,7 @@ def _seed(text: str) -> int:
 
 def _ids(given: Iterable[str]) -> tuple[str, ...]:
     """What --conformance-select was given, each id once."""
-    found = (each.strip() for text in given for each in _COMMA.split(text))
+    found = (each.strip() for text in given for each in _ID.findall(text))
     return tuple(dict.fromkeys(filter(None, found)))
 
 
