@@ -71,6 +71,8 @@ class ProgramTraits:
     is_costly: bool = False
     #: Whether arguments may lie in memory in any way; else they are contiguous, or have their channels last.
     takes_layouts: bool = True
+    #: Whether products over no elements are zeros; else none is drawn.
+    multiplies_nothing: bool = True
     #: Whether a backend may refuse an operator, by an error of lowering that names it; one that chooses what it takes
     #: has no need to.
     may_refuse: bool = True

@@ -193,6 +193,21 @@ def test_every_rule_makes_statements(rule: Rule) -> None:
     assert made >= 3
 
 
+@pytest.mark.parametrize("zeros", [True, False])
+def test_products_over_nothing_are_drawn_where_they_are_zeros(zeros: bool) -> None:
+    traits = toolchain_named("dynamo").programs
+    assert traits is not None
+    made = 0
+    for rule in (each for each in RULES if each.family == "matrices"):
+        builder = Builder(_ByChance(1), dataclasses.replace(traits, multiplies_nothing=zeros))
+        for shape in ((3, 0), (2, 3, 0)):
+            builder.argument(TensorSpec("float32", shape))
+        with contextlib.suppress(Abandoned):
+            rule.function(builder)
+        made += builder.length
+    assert bool(made) is zeros
+
+
 @pytest.mark.parametrize("toolchain", ["torchscript", "dynamo"])
 def test_operators_side_by_side_return_what_each_operator_makes_of_the_arguments(toolchain: str) -> None:
     trials = drawn(scope_of(toolchain, OPERATORS), 40, 2)

@@ -15,6 +15,18 @@ def _parameter(b: Builder, like: Value, shape: tuple[int, ...]) -> Value:
     return b.parameter(TensorSpec(dtype, shape, layout, "ordinary", b.draw.seed(), not b.draw.chance(6)))
 
 
+def _factor(b: Builder, rank: int | None = None, least: int = 0) -> Value:
+    """What is multiplied, of that rank or of at least so many dimensions: something, where nothing cannot be."""
+    return b.pick(
+        lambda value: (
+            value.floating
+            and value.rank >= least
+            and (rank is None or value.rank == rank)
+            and (b.traits.multiplies_nothing or 0 not in value.shape)
+        )
+    )
+
+
 def _width(b: Builder, like: Value) -> int:
     """How many values a layer gives for a row: often as many as there are rows, or as it is given."""
     own = [size for size in like.shape if 0 < size <= 33]
@@ -23,7 +35,7 @@ def _width(b: Builder, like: Value) -> int:
 
 @rule("matrices", "matmul", weight=3)
 def matmul(b: Builder) -> None:
-    one = b.float_value(least=1)
+    one = _factor(b, least=1)
     other = b.pick(
         lambda value: (
             value.dtype == one.dtype and value.rank >= 1 and value.shape[max(0, value.rank - 2)] == one.shape[-1]
@@ -34,14 +46,14 @@ def matmul(b: Builder) -> None:
 
 @rule("matrices", "matmul", weight=2)
 def with_transposed(b: Builder) -> None:
-    one = b.float_value(least=2)
+    one = _factor(b, least=2)
     other = b.pick(lambda value: value.dtype == one.dtype and value.rank >= 2 and value.shape[-1] == one.shape[-1])
     b.make("matmul", f"{one} @ {other}.transpose(-1, -2)")
 
 
 @rule("matrices", "matmul", "parameters", weight=3)
 def linear(b: Builder) -> None:
-    one = b.float_value(least=1)
+    one = _factor(b, least=1)
     width = _width(b, one)
     weight = _parameter(b, one, (width, one.shape[-1]))
     bias = f", {_parameter(b, one, (width,))}" if b.draw.chance(2) else ""
@@ -57,7 +69,7 @@ def layer(b: Builder) -> None:
 
 @rule("matrices", "matmul", weight=2)
 def batched(b: Builder) -> None:
-    one = b.float_value(rank=3)
+    one = _factor(b, rank=3)
     other = b.pick(lambda value: value.dtype == one.dtype and value.rank == 3 and value.shape[0] == one.shape[0])
     flipped = f"{other}" if other.shape[1] == one.shape[2] else f"{other}.transpose(1, 2)"
     if b.draw.chance(2):
@@ -70,7 +82,7 @@ def batched(b: Builder) -> None:
 
 @rule("matrices", "matmul")
 def addmm(b: Builder) -> None:
-    one = b.float_value(rank=2)
+    one = _factor(b, rank=2)
     other = b.pick(lambda value: value.dtype == one.dtype and value.rank == 2)
     flipped = f"{other}" if other.shape[0] == one.shape[1] else f"{other}.t()"
     added = b.pick(lambda value: value.dtype == one.dtype and value.rank <= 2)
@@ -80,7 +92,7 @@ def addmm(b: Builder) -> None:
 
 @rule("matrices", "matmul", weight=2, operators=10)
 def products(b: Builder) -> None:
-    one = b.float_value(least=1)
+    one = _factor(b, least=1)
     name, text = b.draw.of(
         ("outer", f"torch.outer({one}.flatten(), {one}.flatten()[:3])"),
         ("einsum", f"torch.einsum('...i,...i->...', {one}, {one})"),
@@ -98,7 +110,7 @@ def products(b: Builder) -> None:
 
 @rule("matrices", "matmul", operators=4)
 def attention(b: Builder) -> None:
-    one = b.float_value(rank=3)
+    one = _factor(b, rank=3)
     query = b.draw.of(f"{one}", f"{one}[:, :1]", f"{one}[:, 1:]")
     extra = b.draw.of("", ", is_causal=True", ", scale=0.5")
     b.make("scaled_dot_product_attention", f"F.scaled_dot_product_attention({query}, {one}, {one}{extra})")

@@ -67,6 +67,7 @@ class ExecuTorch(Toolchain):
         reads_values=False,
         is_costly=True,
         takes_layouts=False,
+        multiplies_nothing=False,  # reports/findings/executorch_product_over_nothing.py
         may_refuse=False,
         lacks=frozenset((*_NO_KERNEL, *_NO_DTYPE, *_SIZED_BY_VALUES)),
     )
