@@ -99,7 +99,7 @@ def test_a_python_that_ends_at_once(tmp_path: Path, capfd: pytest.CaptureFixture
 
 
 def test_a_python_that_something_else_speaks_for(tmp_path: Path) -> None:
-    chatty = script(tmp_path / "chatty", "import sys; print('Welcome!'); sys.stdin.read()")
+    chatty = script(tmp_path / "chatty", "import sys; print('Welcome!', flush=True); sys.stdin.read()")
     assert "something other than Python wrote to its standard output first" in refusal(f"popen//python={chatty}").public
 
 
