@@ -120,8 +120,12 @@ class _Preloaded:
     is_warming_up: bool = True
 
     def warm_up_further(self) -> None:
-        """Take the next step, the result of which later children share."""
-        with warnings.catch_warnings():
+        """Take the next step, the result of which later children share.
+
+        One that fails is the last: a device that needs what it was about fails by itself, and says why.
+        """
+        self.is_warming_up = False
+        with warnings.catch_warnings(), contextlib.suppress(Exception):
             warnings.simplefilter("ignore")
             self.is_warming_up = next(self.steps, _DONE) is not _DONE
         _freeze()

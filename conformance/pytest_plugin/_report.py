@@ -138,7 +138,7 @@ class Reporter:
         named = self._config.args_source is self._config.ArgsSource.ARGS
         node.workerinput["conformance"] = {
             "seed": self._run.seed,
-            "began": self._began,
+            "elapsed": time.monotonic() - self._began,  # a worker may be on another machine, with another clock
             "kept": json.dumps(self._kept),
             "descriptions": descriptions,
             "args": [] if named else list(self._config.args),

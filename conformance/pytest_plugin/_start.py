@@ -112,13 +112,14 @@ def _start_run(config: pytest.Config, options: RunOptions, pool: ZygotePool) -> 
 
 def _start_worker(config: pytest.Config, options: RunOptions, message: dict[str, Any], pool: ZygotePool) -> None:
     """A worker of pytest-xdist, which the controller told what it found."""
+    began = time.monotonic() - message["elapsed"]
     config.args[:] = message["args"] or found_paths(config.args)
     descriptions = [Description.from_message(each) for each in message["descriptions"]]
     native, target = _target(config, options, pool)
     target.expect(descriptions)
     run = _run_context(config, options, message["seed"], pool, descriptions, native, target)
     selection = Selection(options.select, message["failed"])
-    expectations, operators, began = expectations_of(config, descriptions), message["operators"], message["began"]
+    expectations, operators = expectations_of(config, descriptions), message["operators"]
     _register_runner(config, options, run, expectations, operators, selection, began)
     _register_resumer(config, json.loads(message["kept"]))
 

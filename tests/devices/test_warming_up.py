@@ -20,6 +20,8 @@ def warm_up():
     done.append("first step")
     yield
     done.append("second step")
+    yield
+    raise RuntimeError("a model that cannot be scripted")
 
 def touch_memory():
     done.append("touched")
@@ -54,3 +56,11 @@ def done_before_a_device(pool: ZygotePool) -> list[str]:
 def test_the_first_device_waits_for_no_step_and_later_ones_have_what_the_steps_did(pool: ZygotePool) -> None:
     assert done_before_a_device(pool) == ["ahead", "touched"]
     wait_until(lambda: done_before_a_device(pool) == ["ahead", "first step", "second step", "touched"])
+
+
+def test_a_step_that_fails_ends_no_device_and_no_zygote(pool: ZygotePool) -> None:
+    wait_until(lambda: "second step" in done_before_a_device(pool))
+    zygote = pool.start(KIND.zygote)
+    for _ in range(3):
+        assert done_before_a_device(pool)[-1] == "touched"
+    assert pool.start(KIND.zygote) is zygote

@@ -32,6 +32,16 @@ def test_each_toolchain_has_more_than_ten_and_each_says_what_is_unusual() -> Non
     assert min(counts["torchscript"], counts["dynamo"]) >= 10
 
 
+@pytest.mark.parametrize("backend", ["unusual_script_interpreter", "unusual_script_double", "unusual_script_padding"])
+def test_what_interprets_a_program_runs_what_calls_functions_of_it(
+    backend: str, shared_run: Callable[..., Run]
+) -> None:
+    """Where it is loaded by another process, functions that are called are not always in the graph of their callers."""
+    run = shared_run(f"--backend={backend}", "--conformance-select=save-load.same-outputs", "-k", "conv_net")
+    assert run.exit_code == 0, run.output
+    assert run.report(backend)["summary"]["verdicts"] == {"PASS": 1}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", [*ORDINARY, *UNUSUAL])
 def test_a_backend_that_keeps_the_contract_raises_no_alarm(backend: str, shared_run: Callable[..., Run]) -> None:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 from support.places import REPOSITORY
 from support.project import Project
 from support.reader import Reader
-
-from conformance.scaffold.distribution import NewPlugin, write
+from support.scaffolded import change, install_new, rows_of
 
 TUTORIAL = REPOSITORY / "docs" / "tutorial-dynamo.md"
 
@@ -26,32 +23,9 @@ def reader(new_project: Callable[[str], Project]) -> Reader:
 
 
 @pytest.fixture
-def written(project: Project, tmp_path: Path) -> Project:
-    """A project in which a new backend is installed from its sources, and by nothing but its metadata."""
-    write(NewPlugin("mine", "dynamo"), tmp_path / "new")
-    (tmp_path / "new/src/mine_conformance").rename(project.site / "mine_conformance")
-    values = {"torch_dynamo_backends": "compiler:compiler", "conformance_backends": "backend:MineBackend"}
-    for group, value in values.items():
-        metadata = project.site / f"{group}-1.0.dist-info"
-        metadata.mkdir()
-        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {group}\nVersion: 1.0\n")
-        (metadata / "entry_points.txt").write_text(f"[{group}]\nmine = mine_conformance.{value}\n")
-    return project
-
-
-def change(project: Project, module: str, before: str, after: str) -> None:
-    """Change the source of the backend in one place."""
-    path = project.site / "mine_conformance" / module
-    text = path.read_text(encoding="utf-8")
-    assert text.count(before) == 1
-    path.write_text(text.replace(before, after), encoding="utf-8")
-
-
-def rows_of(project: Project, selection: str) -> dict[str, dict[str, Any]]:
-    """Run a part of the contract: the rows of its cells by clause."""
-    run = project.run("--backend=mine", "-k", selection)
-    assert (project.folder / "conformance-report").is_dir(), run.output
-    return {row["clause"]: row for row in run.report("mine")["cells"]}
+def written(project: Project) -> Project:
+    """A project in which a new backend is installed."""
+    return install_new(project, "dynamo")
 
 
 @pytest.mark.quick

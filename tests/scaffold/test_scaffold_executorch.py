@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from support.places import REPOSITORY
 from support.project import Project
 from support.reader import Reader
+from support.scaffolded import change, install_new, rows_of
 
-from conformance.scaffold.distribution import NewPlugin, ScaffoldError, check_name, write
+from conformance.scaffold.distribution import ScaffoldError, check_name
 from conformance.toolchains import toolchain_named
 
 LACKING = toolchain_named("executorch").lacking()
@@ -30,29 +30,8 @@ def reader(new_project: Callable[[str], Project]) -> Reader:
 
 @pytest.fixture
 def written(project: Project) -> Project:
-    """A project in which a new delegate is installed from its sources, and by nothing but its metadata."""
-    write(NewPlugin("mine", "executorch"), project.folder / "new")
-    (project.folder / "new/src/mine_conformance").rename(project.site / "mine_conformance")
-    metadata = project.site / "mine-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[conformance_backends]\nmine = mine_conformance.backend:MineBackend\n")
-    return project
-
-
-def change(project: Project, file: str, before: str, after: str) -> None:
-    """Change a source of the delegate in one place."""
-    path = project.site / "mine_conformance" / file
-    text = path.read_text(encoding="utf-8")
-    assert text.count(before) == 1
-    path.write_text(text.replace(before, after), encoding="utf-8")
-
-
-def rows_of(project: Project, selection: str) -> dict[str, dict[str, Any]]:
-    """Run a part of the contract: the rows of its cells by clause."""
-    run = project.run("--backend=mine", "-k", selection)
-    assert (project.folder / "conformance-report").is_dir(), run.output
-    return {row["clause"]: row for row in run.report("mine")["cells"]}
+    """A project in which a new delegate is installed."""
+    return install_new(project, "executorch")
 
 
 @pytest.mark.quick

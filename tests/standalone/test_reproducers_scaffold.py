@@ -7,17 +7,12 @@ from pathlib import Path
 
 import pytest
 from support.project import Project, Run
+from support.scaffolded import change, install_new
 from support.scripts import failing_rows, run_script, scripts_of
-
-from conformance.scaffold.distribution import NewPlugin, write
 
 pytestmark = pytest.mark.runs
 
-#: Toolchain → the entry points of what is written, and a source with bugs: one computes what is wrong, one raises.
-ENTRY_POINTS = {
-    "torchscript": {"conformance_backends": "backend:MineBackend"},
-    "dynamo": {"torch_dynamo_backends": "compiler:compiler", "conformance_backends": "backend:MineBackend"},
-}
+#: Toolchain → a source of what is written, with two bugs: one computes what is wrong, one raises.
 BUGS = {
     "torchscript": (
         "csrc/delegate.cpp",
@@ -42,20 +37,9 @@ CHOSEN = {
 
 
 def broken(toolchain: str, folder: Path) -> Project:
-    """A project in which the backend is installed from sources with bugs, and by nothing but its metadata."""
-    project = Project(folder)
-    write(NewPlugin("mine", toolchain), folder / "new")
-    (folder / "new/src/mine_conformance").rename(project.site / "mine_conformance")
-    for group, value in ENTRY_POINTS[toolchain].items():
-        metadata = project.site / f"{group}-1.0.dist-info"
-        metadata.mkdir()
-        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {group}\nVersion: 1.0\n")
-        (metadata / "entry_points.txt").write_text(f"[{group}]\nmine = mine_conformance.{value}\n")
-    module, before, after = BUGS[toolchain]
-    path = project.site / "mine_conformance" / module
-    text = path.read_text(encoding="utf-8")
-    assert text.count(before) == 1
-    path.write_text(text.replace(before, after), encoding="utf-8")
+    """A project in which the backend is installed from sources with bugs."""
+    project = install_new(Project(folder), toolchain)
+    change(project, *BUGS[toolchain])
     return project
 
 
@@ -64,7 +48,7 @@ def broken_run(toolchain: str, folder: Path) -> Run:
     return broken(toolchain, folder).run("--backend=mine", "--conformance-reproducers=2", "-k", CHOSEN[toolchain])
 
 
-@pytest.mark.parametrize("toolchain", ENTRY_POINTS)
+@pytest.mark.parametrize("toolchain", BUGS)
 def test_every_script_shows_its_failure_as_it_was_written(toolchain: str, tmp_path: Path) -> None:
     run = broken_run(toolchain, tmp_path)
     scripts = scripts_of(run, "mine")

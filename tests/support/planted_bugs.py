@@ -5,14 +5,8 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from conformance.scaffold.distribution import NewPlugin, write
 from support.project import Project
-
-#: What the scaffold's entry points are, by toolchain.
-_ENTRY_POINTS = {
-    "dynamo": {"torch_dynamo_backends": "compiler:compiler", "conformance_backends": "backend:MineBackend"},
-    "torchscript": {"conformance_backends": "backend:MineBackend"},
-}
+from support.scaffolded import change, install_new
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,21 +27,10 @@ class Bug:
 
 
 def planted(bug: Bug, folder: Path) -> Project:
-    """A project in which a new backend with the bug is installed from its sources, and by nothing but its metadata."""
+    """A project in which a new backend with the bug is installed."""
     folder.mkdir(exist_ok=True)
-    project = Project(folder)
-    write(NewPlugin("mine", bug.toolchain), folder / "new")
-    package = project.site / "mine_conformance"
-    (folder / "new/src/mine_conformance").rename(package)
-    for group, value in _ENTRY_POINTS[bug.toolchain].items():
-        metadata = project.site / f"{group}-1.0.dist-info"
-        metadata.mkdir()
-        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {group}\nVersion: 1.0\n")
-        (metadata / "entry_points.txt").write_text(f"[{group}]\nmine = mine_conformance.{value}\n")
-    path = package / bug.file
-    text = path.read_text(encoding="utf-8")
-    assert text.count(bug.before) == 1, f"{bug.kind}: {path.name} has {text.count(bug.before)} times {bug.before!r}"
-    path.write_text(text.replace(bug.before, bug.after), encoding="utf-8")
+    project = install_new(Project(folder), bug.toolchain)
+    change(project, bug.file, bug.before, bug.after)
     return project
 
 
