@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import gc
 import json
 import os
 import select
@@ -46,9 +45,11 @@ def main(control_descriptor: int) -> None:
     lines = _Lines(control)
     (hello, _) = lines.read() or ({}, [])
     sys.path[:] = hello["path"]
+    from conformance._util.collector import lasting_objects
     from conformance._util.processes import adopt_orphans, end_children
 
-    preloaded = _preload(hello["imports"], hello["preload"])
+    with lasting_objects():
+        preloaded = _preload(hello["imports"], hello["preload"])
     adopt_orphans()
     wakeup, wakeup_writer = os.pipe()
     for descriptor in (wakeup, wakeup_writer):
@@ -124,11 +125,12 @@ class _Preloaded:
 
         One that fails is the last: a device that needs what it was about fails by itself, and says why.
         """
+        from conformance._util.collector import lasting_objects
+
         self.is_warming_up = False
-        with warnings.catch_warnings(), contextlib.suppress(Exception):
+        with lasting_objects(), warnings.catch_warnings(), contextlib.suppress(Exception):
             warnings.simplefilter("ignore")
             self.is_warming_up = next(self.steps, _DONE) is not _DONE
-        _freeze()
 
     def touch_memory(self) -> None:
         """Write, while nobody waits, to the memory that a device will write to: each page is copied at its first
@@ -165,14 +167,7 @@ def _preload(imports: list[str], preload: str) -> _Preloaded:
     from conformance.devices._imprint import Imprint
 
     imprint = Imprint((*imports, preload))
-    _freeze()
     return _Preloaded(module, imprint, steps)
-
-
-def _freeze() -> None:
-    """Keep the garbage collectors of children from looking at what there is, which would copy its pages."""
-    gc.collect()
-    gc.freeze()
 
 
 def _become_device(message: dict[str, Any], descriptors: list[int], imprint: Imprint) -> None:

@@ -222,6 +222,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Load the rest of the plugin when a backend is chosen."""
     if config.option.list_backends or not (config.option.conformance_backend or config.option.conformance_library):
         return
+    from conformance._util.collector import lasting_objects
     from conformance.devices import Limits, ZygotePool
     from conformance.pytest_plugin._names import expect_known_names, zygotes_to_start
 
@@ -230,9 +231,10 @@ def pytest_configure(config: pytest.Config) -> None:
     try:
         for kind in zygotes_to_start(config):
             pool.start(kind)
-        from conformance.pytest_plugin._start import start  # imports torch, which the zygotes do at the same time
+        with lasting_objects():
+            from conformance.pytest_plugin._start import start  # imports torch, which the zygotes do at the same time
 
-        start(config, pool)
+            start(config, pool)
     except BaseException:
         pool.close()
         raise
