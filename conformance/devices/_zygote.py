@@ -89,10 +89,15 @@ class _Spare:
             self._connection.close()
             for descriptor in inherited:
                 os.close(descriptor)
+            import torch
+
             from conformance._util.processes import adopt_orphans, lead_session
 
             lead_session()
             adopt_orphans()  # while it lives, what goes astray is its own, and not a child of the zygote
+            # Behind a fork the first thread that asks gets another pool of threads, and several at once get none:
+            # autograd has one for each device, and eight where a build with CUDA is given fake tensors.
+            torch.set_num_threads(1)
             preloaded.touch_memory()
             request = _Lines(theirs).read()
             if request is None:

@@ -32,7 +32,7 @@ from conformance.api.errors import GarbledValue
 from conformance.compare.values import decode, encode
 from conformance.toolchains import toolchain_named
 
-Method = TypeVar("Method", bound=Callable[..., Any])
+Asking = TypeVar("Asking", bound=Callable[..., Any])
 #: Name of an argument → the attribute of the object that travels as it, and its annotation.
 Parts = Mapping[str, tuple[str, Any]]
 
@@ -127,7 +127,7 @@ class Declaration:
         return phase, arguments
 
 
-def ask(*, verb: str = "", phase: str = "", each: str = "") -> Callable[[Method], Method]:
+def ask(*, verb: str = "", phase: str = "", each: str = "") -> Callable[[Asking], Asking]:
     """Declare a verb by a method without a body, which then asks a device for it.
 
     The ``verb`` is the method's name, without the underscore of one that only other methods call; a failure is filed
@@ -135,7 +135,7 @@ def ask(*, verb: str = "", phase: str = "", each: str = "") -> Callable[[Method]
     The method raises what :meth:`conformance.devices.Device.call` does, and GarbledValue for an answer that is none.
     """
 
-    def declare(method: Method) -> Method:
+    def declare(method: Asking) -> Asking:
         name = verb or method.__name__.removeprefix("_")
 
         @functools.wraps(method)
@@ -150,7 +150,7 @@ def ask(*, verb: str = "", phase: str = "", each: str = "") -> Callable[[Method]
             return read
 
         asking.declares = (name, phase or name, each)  # type: ignore[attr-defined]
-        return typing.cast(Method, asking)
+        return typing.cast(Asking, asking)
 
     return declare
 

@@ -60,7 +60,7 @@ class Findings:
         }
 
 
-def run_at_once(work: Callable[[int], None], count: int, found: Findings) -> None:
+def work_at_once(work: Callable[[int], None], count: int, found: Findings) -> None:
     """Run ``work`` in ``count`` fresh threads that begin together, and wait for them.
 
     ``work`` gets the number of its thread; an exception of it is noted.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
 
 import pytest
 
@@ -10,12 +11,12 @@ from conformance._util.collector import lasting_objects
 
 
 @pytest.fixture(autouse=True)
-def thawed():
+def thawed() -> Iterator[None]:
     yield
     gc.unfreeze()
 
 
-def test_what_there_is_behind_the_block_is_looked_at_no_more():
+def test_what_there_is_behind_the_block_is_looked_at_no_more() -> None:
     with lasting_objects():
         assert not gc.isenabled()
         made: list[object] = [[]]
@@ -23,13 +24,13 @@ def test_what_there_is_behind_the_block_is_looked_at_no_more():
     assert not any(each is made for each in gc.get_objects())
 
 
-def test_a_block_that_fails_leaves_a_collector_that_works():
+def test_a_block_that_fails_leaves_a_collector_that_works() -> None:
     with pytest.raises(ZeroDivisionError), lasting_objects():
         raise ZeroDivisionError
     assert gc.isenabled()
 
 
-def test_a_collector_that_was_off_stays_off():
+def test_a_collector_that_was_off_stays_off() -> None:
     gc.disable()
     try:
         with lasting_objects():

@@ -277,7 +277,7 @@ def _features(function: Callable[..., None]) -> list[str]:
 def _prepared(failing: FailingCell, scenario: Scenario) -> list[str]:
     """Code for the cases that the clause may ask for."""
     toolchain = failing.cell.clause.toolchain
-    names = [failing.cell.case, *(step.arguments["case"] for step in failing.steps if step.verb in ("script", "build"))]
+    names = [failing.cell.case, *(step.arguments["case"] for step in failing.steps if step.verb == scenario.kit.builds)]
     lines = [
         "#: Case → its methods, and for each sample call the method, its inputs and what is expected.",
         "CASES = {",

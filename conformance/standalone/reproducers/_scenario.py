@@ -17,7 +17,15 @@ from conformance.toolchains import Reproduction, case_named
 from conformance.toolchains.declarations import arguments_of, declarations_of, saved_as, without_none
 
 #: How the file of an artifact is called.
-_SUFFIXES = {"lite": "ptl", "program": "pt2", "package": "package", "cache": "cache"}
+_SUFFIXES = {
+    "lite": "ptl",
+    "program": "pt2",
+    "package": "package",
+    "cache": "cache",
+    "pte": "pte",
+    "bpte": "bpte",
+    "bytes": "bin",
+}
 
 
 class CannotReproduce(Exception):

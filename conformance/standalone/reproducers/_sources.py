@@ -2,22 +2,25 @@
 
 What is copied is the source as it stands, comments and all, but for three things: decorators that register (``verb``,
 ``clause``, ``register_case``, ``case``, and what is called ``..._clause``), blocks of ``with Subject():``, which tell
-the subject's exceptions from the harness's own, and methods of the devices' classes that nobody calls.
+the subject's exceptions from the harness's own, and methods of the devices' classes that nobody calls. A module of the
+harness that is imported as a whole is not copied: a script with one needs the harness.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import functools
 import importlib
+import importlib.util
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from types import MappingProxyType, ModuleType
 
 _REGISTERING = frozenset({"verb", "clause", "register_case", "case"})
-#: Classes of which only those methods are copied that something calls, with those that every instance needs.
-_SELECTED_METHODS = frozenset({"TorchScriptDevice", "DynamoDevice"})
+#: The base of classes of which only those methods are copied that something calls, and those that every one needs.
+_CLIENT = "CellDevice"
 #: What declares a verb by annotations, which are evaluated.
 _DECLARING = "ask"
 
@@ -197,11 +200,22 @@ def _module(name: str) -> _Module:
             case ast.ImportFrom(module=origin, names=aliases) if origin != "__future__":
                 for alias in aliases:
                     own = alias.asname or alias.name
-                    ours = str(origin).split(".")[0] == "conformance"
-                    found.imported[own] = (str(origin), alias.name) if ours else f"from {origin} {_import(alias)}"
+                    copied = _is_ours(str(origin)) and not _is_module(f"{origin}.{alias.name}")
+                    found.imported[own] = (str(origin), alias.name) if copied else f"from {origin} {_import(alias)}"
             case _:
                 pass
     return found
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == "conformance"
+
+
+def _is_module(name: str) -> bool:
+    """Whether a name is that of a whole module, which is imported: its names are told from others by its own."""
+    with contextlib.suppress(ModuleNotFoundError):
+        return importlib.util.find_spec(name) is not None
+    return False
 
 
 def _import(alias: ast.alias) -> str:
@@ -227,13 +241,13 @@ def _names(node: ast.AST, dropped: frozenset[ast.AST]) -> Iterator[tuple[str, bo
 
 def _body_walk(node: ast.AST) -> Iterator[ast.AST]:
     """Everything in a definition but the methods of a class of which only some are copied."""
-    if isinstance(node, ast.ClassDef) and node.name in _SELECTED_METHODS:
+    if _is_client(node):
         return iter(())
     return ast.walk(node)
 
 
 def _dropped_methods(node: ast.stmt, called: Set[str]) -> frozenset[ast.AST]:
-    if not isinstance(node, ast.ClassDef) or node.name not in _SELECTED_METHODS:
+    if not isinstance(node, ast.ClassDef) or not _is_client(node):
         return frozenset()
     methods = {each.name: each for each in node.body if isinstance(each, ast.FunctionDef)}
     kept, wanted = set[str](), {*called, "bind", "call"}
@@ -242,6 +256,12 @@ def _dropped_methods(node: ast.stmt, called: Set[str]) -> frozenset[ast.AST]:
         for name in new:
             wanted |= {each.attr for each in ast.walk(methods[name]) if isinstance(each, ast.Attribute)}
     return frozenset(method for name, method in methods.items() if name not in kept)
+
+
+def _is_client(node: ast.AST) -> bool:
+    """Whether a statement is the class of a toolchain's devices, as clauses see them."""
+    bases = node.bases if isinstance(node, ast.ClassDef) else []
+    return any(isinstance(base, ast.Name) and base.id == _CLIENT for base in bases)
 
 
 def _registers(decorator: ast.AST) -> bool:

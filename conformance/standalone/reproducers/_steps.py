@@ -82,6 +82,8 @@ def _expression(scenario: Scenario, step: Step, name: str, hint: Any, value: Any
     saved = saved_as(hint)
     if saved is not None:
         return f"fetch({scenario.load(value, saved.kind or beside['runtime'])!r})"
+    if hint is bytes:  # no value, but bytes that a clause made, such as those of a damaged blob
+        return f"fetch({scenario.load(value, 'bytes')!r})"
     if isinstance(value, bytes):
         return f"encode(given({scenario.value(value, name)!r}))"
     return repr(value)

@@ -43,6 +43,8 @@ class Kit:
 
     #: The package with the verbs, whose ``verb`` is their table, and beginnings of names of modules that come with it.
     verbs_package: str
+    #: The verb that builds the model of a case.
+    builds: str
     #: What makes the backend known to PyTorch, and what stands in for a session.
     loading: str
     session: str

@@ -29,6 +29,9 @@ _HERE = "conformance.toolchains.dynamo"
 #: Where backends of ``torch.compile`` register themselves with PyTorch.
 ENTRY_POINT_GROUP = "torch_dynamo_backends"
 
+#: What PyTorch tags backends with that are not for users.
+_TAGS = ("debug", "experimental")
+
 
 class _RegisteredOnImport(DynamoBackend):
     """A backend without an entry point: its vendor's module registers it when it is imported."""
@@ -86,18 +89,16 @@ class Dynamo(Toolchain):
     def known(self) -> dict[str, list[str]]:
         """Every name that ``torch.compile(backend=...)`` takes here, with its tags; importing no vendor's module."""
         import torch._dynamo
-        from torch._dynamo.backends.registry import _COMPILER_FNS
 
         names = torch._dynamo.list_backends(exclude_tags=())
-        return {name: list(getattr(_COMPILER_FNS.get(name), "_tags", ())) for name in names}
+        tagged = {tag: _tagged(tag) for tag in _TAGS}
+        return {name: [tag for tag in _TAGS if name in tagged[tag]] for name in names}
 
     def named(self, name: str) -> Backend:
         """A backend of which nothing is known but its name, and the tags under which PyTorch has it."""
-        from torch._dynamo.backends.registry import _COMPILER_FNS
-
         backend = DynamoBackend()
         backend.name = name
-        if "debug" in getattr(_COMPILER_FNS.get(name), "_tags", ()):
+        if name in _tagged("debug"):
             reason = "PyTorch registers it for debugging: it runs the graph with PyTorch's own operators"
             backend.features = backend.features.without(delegation, reason)
         return backend
@@ -179,6 +180,13 @@ class Dynamo(Toolchain):
 
 #: How BackendCompilerFailed begins: the failure of another backend would be another one by that.
 _RAISED_BY = re.compile(r"^backend='[^'\n]*' raised:\n")
+
+
+def _tagged(tag: str) -> set[str]:
+    """The backends with a tag of PyTorch's: those that it lists no more when told to leave it out."""
+    import torch._dynamo
+
+    return {*torch._dynamo.list_backends(exclude_tags=())} - {*torch._dynamo.list_backends(exclude_tags=(tag,))}
 
 
 def _written_down(options: dict[str, Any]) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from conformance._util.shipped import shipped_folder
 from conformance.api.backend import Backend, ExecuTorchBackend
 from conformance.devices import DeviceKind
 from conformance.hookspecs import hookimpl
-from conformance.toolchains import PluginError, ProgramTraits, Toolchain
+from conformance.toolchains import PluginError, ProgramTraits, Reproduction, Toolchain
 from conformance.toolchains.libraries import details_of_libraries, problems_of_libraries
 
 _HERE = "conformance.toolchains.executorch"
@@ -52,6 +52,7 @@ class ExecuTorch(Toolchain):
         )
     )
     suites = shipped_folder("suites") / "executorch"
+    kit = f"{_HERE}.reproduce.kit:KIT"
     templates = Path(__file__).with_name("templates")
 
     programs = ProgramTraits(
@@ -112,6 +113,13 @@ class ExecuTorch(Toolchain):
                 f"load() worked, but ExecuTorch's runtime has no delegate {backend.name!r} afterwards: {new}, and the "
                 f"runtime has {', '.join(known)}. Set `name` to the id under which the library registers its delegate."
             )
+
+    def reproduction(self, backend: Backend, cases: list[str]) -> Reproduction:
+        """The names of the libraries, where loading them is all. Only the author's class has the partitioner."""
+        assert isinstance(backend, ExecuTorchBackend)
+        loads = type(backend).load is not ExecuTorchBackend.load
+        libraries = () if loads else tuple(Path(library).name for library in backend.libraries)
+        return Reproduction(libraries=libraries, loads=loads, lowers=True)
 
 
 @hookimpl

@@ -20,6 +20,7 @@ def _constants(backend: ReproducedBackend) -> list[str]:
 
 KIT = Kit(
     verbs_package=f"{_HERE}.verbs",
+    builds="build",
     loading=f"{_HERE}.reproduce.loading",
     session=f"{_HERE}.reproduce.session",
     trials=f"{_HERE}.reproduce.trials",

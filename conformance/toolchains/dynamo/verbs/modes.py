@@ -21,7 +21,7 @@ from conformance.devices import Subject
 from conformance.toolchains.dynamo.verbs.observing import CONTEXTS
 from conformance.toolchains.dynamo.verbs.session import Model, Session, verb
 from conformance.toolchains.dynamo.verbs.training import requiring_grad, weighted
-from conformance.toolchains.threads import Findings, run_at_once
+from conformance.toolchains.threads import Findings, work_at_once
 
 
 @verb
@@ -110,7 +110,7 @@ def run_in_threads(
             found.note(which, function(*decode(calls[which])))
 
     with CONTEXTS[guard]():
-        run_at_once(work, threads, found)
+        work_at_once(work, threads, found)
     return found.as_message()
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from conformance.compare.values import encode
 from conformance.devices import Subject
-from conformance.toolchains.executorch.verbs.session import Exported, Session, verb
+from conformance.toolchains.executorch.verbs.session import ExportedCase, Session, verb
 
 
 @verb
 def digest(session: Session, exported: int) -> dict[str, str]:
     """A digest of everything that an exported program is: graphs, what is known of their nodes, signatures, state."""
-    source: Exported = session.get(exported)
+    source: ExportedCase = session.get(exported)
     found: dict[str, str] = {}
     for method, program in source.programs.items():
         nodes = [(node.format_node(), sorted(node.meta), repr(node.meta.get("val"))) for node in program.graph.nodes]
@@ -67,7 +67,7 @@ def specs_given(session: Session, exported: int) -> list[dict[str, bytes]]:
     """The compile specs of each DelegationSpec that the backend's partitioner gives for what was exported."""
     from conformance.toolchains.executorch import ahead_of_time
 
-    source: Exported = session.get(exported)
+    source: ExportedCase = session.get(exported)
     with Subject():
         return [
             specs

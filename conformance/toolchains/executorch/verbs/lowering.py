@@ -10,7 +10,7 @@ from torch.utils import _pytree as pytree
 from conformance.api.case import case_named
 from conformance.compare.values import decode, encode
 from conformance.devices import Subject
-from conformance.toolchains.executorch.verbs.session import Exported, Lowered, Session, verb
+from conformance.toolchains.executorch.verbs.session import ExportedCase, LoweredModel, Session, verb
 
 
 @verb
@@ -38,7 +38,7 @@ def export(session: Session, case: str, seed: int) -> int:
     module, by_method = chosen.build(seed)
     with Subject():
         programs = exported_methods(module, {method: by_method[method][0] for method in chosen.methods})
-    return session.keep(Exported(chosen, module, programs))
+    return session.keep(ExportedCase(chosen, module, programs))
 
 
 @verb
@@ -51,7 +51,7 @@ def export_with_data_aside(session: Session, case: str, seed: int) -> int:
     inputs = by_method["forward"][0]
     with Subject():
         program = exported_methods(module, {"forward": inputs})["forward"]
-        return session.keep(Exported(chosen, module, {"forward": with_data_aside(program, inputs, "weights")}))
+        return session.keep(ExportedCase(chosen, module, {"forward": with_data_aside(program, inputs, "weights")}))
 
 
 @verb
@@ -84,7 +84,7 @@ def export_quantised(session: Session, case: str, seed: int) -> int:
         program = exported_methods(module, {"forward": samples[0]})["forward"]
         quantizer = plain_quantizer() if session.backend is None else session.backend.quantizer(chosen)
         programs = {"forward": quantised(program, quantizer, samples)}
-    return session.keep(Exported(chosen, module, programs))
+    return session.keep(ExportedCase(chosen, module, programs))
 
 
 @verb
@@ -113,7 +113,7 @@ def lower(
     """
     from conformance.toolchains.executorch.ahead_of_time import companion, lowered_programs
 
-    source: Exported = session.get(exported)
+    source: ExportedCase = session.get(exported)
     left = left or []
     with Subject():
         partitioners: dict[str, list[Any]] = {}
@@ -123,7 +123,7 @@ def lower(
             if own or others:
                 partitioners[method] = [*others, *own] if beside == "first" else [*own, *others]
         manager = lowered_programs(source.programs, partitioners, by_steps=by_steps)
-    return session.keep(Lowered(source, manager))
+    return session.keep(LoweredModel(source, manager))
 
 
 @verb
@@ -151,6 +151,6 @@ def bundle(session: Session, lowered: int, calls: list[dict[str, Any]], expected
 @verb
 def run_exported(session: Session, exported: int, method: str, inputs: bytes) -> bytes:
     """What an exported program itself gives, in PyTorch."""
-    source: Exported = session.get(exported)
+    source: ExportedCase = session.get(exported)
     with Subject(), torch.no_grad():
         return encode(pytree.tree_leaves(source.programs[method].module()(*decode(inputs))))

@@ -13,8 +13,7 @@ from conformance.compare.values import decode, encode
 from conformance.devices import Subject
 from conformance.toolchains.executorch import caller
 from conformance.toolchains.executorch.verbs.session import Session, verb
-from conformance.toolchains.threads import Findings
-from conformance.toolchains.threads import run_at_once as run_in_threads
+from conformance.toolchains.threads import Findings, work_at_once
 
 
 @verb
@@ -64,7 +63,7 @@ def call_natively_at_once(session: Session, program: bytes, calls: list[dict[str
             found.note(number, result)
 
     with Subject():
-        run_in_threads(work, len(calls), found)
+        work_at_once(work, len(calls), found)
     return found.as_message()
 
 

@@ -12,9 +12,8 @@ from torch.utils import _pytree as pytree
 
 from conformance.compare.values import decode, encode
 from conformance.devices import Subject
-from conformance.toolchains.executorch.verbs.session import Method, Session, verb
-from conformance.toolchains.threads import Findings
-from conformance.toolchains.threads import run_at_once as run_in_threads
+from conformance.toolchains.executorch.verbs.session import LoadedMethod, Session, verb
+from conformance.toolchains.threads import Findings, work_at_once
 
 Result = TypeVar("Result")
 
@@ -86,7 +85,7 @@ def load_unlinked(session: Session, program: bytes, methods: list[str]) -> list[
     path = file_of(program)
     with Subject():
         owner = loaded_from(path)
-        loaded = [Method(owner, owner.load_method(name)) for name in methods]
+        loaded = [LoadedMethod(owner, owner.load_method(name)) for name in methods]
     path.unlink()
     return [session.keep(each) for each in loaded]
 
@@ -113,13 +112,13 @@ def load_method(session: Session, program: int, name: str) -> int:
     """Load a method: its delegates are initialised."""
     owner = session.get(program)
     with Subject():
-        return session.keep(Method(owner, owner.load_method(name)))
+        return session.keep(LoadedMethod(owner, owner.load_method(name)))
 
 
 @verb
 def run(session: Session, method: int, inputs: bytes, repeat: int = 1) -> list[bytes]:
     """What a method gives for fresh copies of the inputs, each of ``repeat`` times."""
-    loaded: Method = session.get(method)
+    loaded: LoadedMethod = session.get(method)
     results = []
     with Subject():
         for _ in range(repeat):
@@ -130,7 +129,7 @@ def run(session: Session, method: int, inputs: bytes, repeat: int = 1) -> list[b
 @verb
 def run_watched(session: Session, method: int, inputs: bytes) -> list[int]:
     """The positions of the inputs that a call has changed."""
-    loaded: Method = session.get(method)
+    loaded: LoadedMethod = session.get(method)
     given = pytree.tree_leaves(decode(inputs))
     before = pytree.tree_leaves(decode(inputs))
     with Subject():
@@ -141,7 +140,7 @@ def run_watched(session: Session, method: int, inputs: bytes) -> list[int]:
 @verb
 def run_same(session: Session, method: int, tensor: bytes, count: int) -> bytes:
     """What a method gives for one tensor as each of ``count`` inputs: one and the same memory."""
-    loaded: Method = session.get(method)
+    loaded: LoadedMethod = session.get(method)
     given = decode(tensor)
     with Subject():
         return encode(list(loaded.method.execute([given] * count)))
@@ -156,7 +155,7 @@ def run_in_turns(session: Session, program: bytes, method: str, inputs: bytes) -
 
     def open_it() -> None:
         owner = loader(program, "bytes")()
-        held.append(Method(owner, owner.load_method(method)))
+        held.append(LoadedMethod(owner, owner.load_method(method)))
 
     def call() -> bytes:
         return encode(list(held[0].method.execute(pytree.tree_leaves(decode(inputs)))))
@@ -179,7 +178,7 @@ def run_at_once(session: Session, methods: list[int], calls: list[dict[str, Any]
 
     Each method is called once before: the first calls of the runtime are no matter of a backend's.
     """
-    loaded: list[Method] = [session.get(each) for each in methods]
+    loaded: list[LoadedMethod] = [session.get(each) for each in methods]
     given = [pytree.tree_leaves(decode(call["inputs"])) for call in calls]
     found = Findings(len(calls))
 
@@ -190,7 +189,7 @@ def run_at_once(session: Session, methods: list[int], calls: list[dict[str, Any]
     with Subject():
         for each, inputs in zip(loaded, given, strict=True):
             each.method.execute(inputs)
-        run_in_threads(work, len(calls), found)
+        work_at_once(work, len(calls), found)
     return found.as_message()
 
 

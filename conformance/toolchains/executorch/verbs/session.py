@@ -14,7 +14,7 @@ verb = Verbs()
 
 
 @dataclasses.dataclass
-class Exported:
+class ExportedCase:
     """A case's module, and what ``torch.export`` made of each of its methods."""
 
     case: Case
@@ -23,15 +23,15 @@ class Exported:
 
 
 @dataclasses.dataclass
-class Lowered:
+class LoweredModel:
     """An edge program manager after partitioning and preprocess, and what it was made of."""
 
-    exported: Exported
+    exported: ExportedCase
     manager: Any
 
 
 @dataclasses.dataclass
-class Method:
+class LoadedMethod:
     """A method of a loaded program. The program, and the bytes that it lies in, live as long as its methods."""
 
     program: Any

@@ -25,6 +25,7 @@ def _lowered_cases(steps: list[Step]) -> list[str]:
 
 KIT = Kit(
     verbs_package=f"{_HERE}.verbs",
+    builds="script",
     loading=f"{_HERE}.reproduce.loading",
     session=f"{_HERE}.reproduce.session",
     trials=f"{_HERE}.reproduce.trials",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import tempfile
 from pathlib import Path
@@ -207,12 +208,13 @@ def _full_name(name: str, overload: str) -> str:
 @verb
 def load_many(session: Session, artifact: bytes, runtime: str, method: str, inputs: bytes, count: int) -> list[int]:
     """Load an artifact ``count`` times, call a method of each, and drop it; the resident memory after each quarter, in
-    bytes."""
+    bytes, when Python has collected what it can."""
     readings = []
     for _quarter in range(4):
         for _ in range(count // 4):
             with Subject():
                 call_method(load_artifact(artifact, runtime), method, decode(inputs))
+        gc.collect()
         readings.append(_resident_bytes())
     return readings
 

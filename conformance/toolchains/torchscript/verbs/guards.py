@@ -10,7 +10,7 @@ import torch
 
 from conformance.compare.values import decode, encode
 from conformance.devices import Subject
-from conformance.toolchains.threads import Findings, modes_here, run_at_once
+from conformance.toolchains.threads import Findings, modes_here, work_at_once
 from conformance.toolchains.torchscript.verbs.artifacts import call_method, load_artifact, run_watched
 from conformance.toolchains.torchscript.verbs.session import Session, verb
 
@@ -93,7 +93,7 @@ def run_in_threads(
             found.note(which, result)
 
     with _CONTEXTS[guard]():
-        run_at_once(work, threads, found)
+        work_at_once(work, threads, found)
     return found.as_message()
 
 
@@ -109,5 +109,5 @@ def load_in_threads(
         for _ in range(2):
             found.note(0, call_method(module, method, decode(inputs)))
 
-    run_at_once(work, threads, found)
+    work_at_once(work, threads, found)
     return found.as_message()
