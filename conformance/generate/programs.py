@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 from collections.abc import Sequence
@@ -74,6 +75,8 @@ def draw_program(draw: Draw, scope: Scope, most: int | None = None) -> tuple[Pro
         _state(draw, scope, builder)
     focus = _rules(FAMILIES.get(scope.theme, ()), scope.traits, scope.missing)
     everything = _rules((), scope.traits, scope.missing, by_operators=scope.is_side_by_side)
+    if scope.is_side_by_side and draw.chance(3):
+        _write_first(builder, scope)
     wanted = 1 + draw.upto(most - 1) if not draw.chance(40) else _MANY_STATEMENTS
     for _ in range(wanted * 3):
         if builder.length >= wanted:
@@ -85,6 +88,15 @@ def draw_program(draw: Draw, scope: Scope, most: int | None = None) -> tuple[Pro
             continue
     result = _result(draw, scope, builder)
     return builder.program(result), arguments
+
+
+def _write_first(builder: Builder, scope: Scope) -> None:
+    """Begin with a write to what outlives the call: a backend that finds out late that it lacks an operator, and has
+    PyTorch run the graph from its beginning, writes twice."""
+    rules = [each for each in _rules(("writes",), scope.traits, scope.missing) if "input_mutation" in each.needs]
+    with contextlib.suppress(Abandoned):
+        if rules:
+            builder.draw.choice(rules).function(builder)
 
 
 def _arguments(draw: Draw, scope: Scope, builder: Builder) -> list[Argument]:

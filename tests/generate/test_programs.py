@@ -208,6 +208,29 @@ def test_products_over_nothing_are_drawn_where_they_are_zeros(zeros: bool) -> No
     assert bool(made) is zeros
 
 
+def test_sizes_coincide_more_often_than_by_chance() -> None:
+    """What tells rows from columns by their numbers is wrong only where these are equal."""
+    square = wide = layers = 0
+    for trial in drawn(scope_of("dynamo", "matrices"), 400, 2):
+        given = next(step.call for step in trial.steps if step.call is not None).arguments
+        shapes = [each.shape for each in given if isinstance(each, TensorSpec)]
+        sizes = [size for shape in shapes for size in shape]
+        square += len(sizes) > 3 and len(set(sizes)) == 1
+        weights = [spec.shape for _, spec in trial.programs[0].parameters if len(spec.shape) == 2]
+        rows = {shape[0] for shape in shapes if len(shape) > 1}
+        layers += len(weights)
+        wide += sum(weight[0] == weight[1] or weight[0] in rows for weight in weights)
+    assert square > 12
+    assert wide > 0.35 * layers
+
+
+def test_some_operators_come_behind_a_write_to_what_outlives_the_call() -> None:
+    """A backend that begins again with PyTorch where it lacks an operator writes twice."""
+    programs = [trial.programs[0] for trial in drawn(scope_of("dynamo", OPERATORS), 120, 4)]
+    begun = [each for each in programs if "writes" in each.marks and re.match(r"x\d|self\.b", each.lines[0].text)]
+    assert len(begun) > 20
+
+
 @pytest.mark.parametrize("toolchain", ["torchscript", "dynamo"])
 def test_operators_side_by_side_return_what_each_operator_makes_of_the_arguments(toolchain: str) -> None:
     trials = drawn(scope_of(toolchain, OPERATORS), 40, 2)
