@@ -23,6 +23,8 @@ ENVIRONMENTS = REPOSITORY / "build" / "environments"
 VENDORS = {"docc": "docc.torch", "iree": "iree.turbine", "openvino": "openvino", "tvm": "tvm", "zentorch": "zentorch"}
 #: Where docc finds the compiler that it starts, and which one it starts without it.
 DOCC_COMPILER = ("DOCC_BACKEND_COMPILER", "clang++-21")
+#: What a vendor's package says where it leaves every model alone, since the processor lacks what it is made for.
+IDLE_HERE = {"zentorch": "only available on CPUs with AVX-512"}
 
 
 @pytest.mark.runs
@@ -48,6 +50,8 @@ def test_a_reproducer_shows_what_it_says(script: Path) -> None:
     finished = subprocess.run(
         [python, "-W", "ignore", str(script)], capture_output=True, text=True, timeout=240, check=False
     )
+    if vendor in IDLE_HERE and IDLE_HERE[vendor] in finished.stderr:
+        pytest.skip(f"{vendor} does nothing on this processor: {IDLE_HERE[vendor]}")
     assert finished.returncode != 0, f"it does not show any more: {finished.stdout}{finished.stderr}"
     for absent in ("ModuleNotFoundError", "ImportError", "InvalidBackend"):
         assert absent not in finished.stderr

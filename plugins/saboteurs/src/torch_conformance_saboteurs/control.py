@@ -18,6 +18,7 @@ import re
 from typing import Any
 
 import torch
+from torch.utils import _pytree as pytree
 
 from torch_conformance_saboteurs import refusal
 from torch_conformance_saboteurs.archive import module_from_bytes, module_to_bytes
@@ -230,7 +231,11 @@ class PythonBackend:
         return ExecutionError(str(error), handle.debug_handles.get("|".join(place_of_failure(str(error)))))
 
     def outputs_of(self, handle: Handle, value: Any) -> list[Any]:
-        """The result as the lowered module unpacks it: the elements of a tuple, or the one value."""
+        """The result as the lowered module unpacks it: the elements of a tuple, or the one value.
+
+        None requires grad, which a view of a weight does even where nothing is recorded.
+        """
+        value = pytree.tree_map_only(torch.Tensor, lambda each: each.detach() if each.requires_grad else each, value)
         declared = handle.function.schema.returns[0].type
         if declared.kind() != "TupleType":
             return [typed(value, declared)]
