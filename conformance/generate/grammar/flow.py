@@ -62,3 +62,17 @@ def loop(b: Builder) -> None:
         bound = f"min({b.draw.choice(scalars)}, 3)"
     text = f"{name} = {one}\nfor i in range({bound}):\n    {name} = {name} * 0.5 + i"
     b.block("for", text, name, f"{one} * 0.5 + 1")
+
+
+@rule("flow", "loops", "in_place", "elementwise", weight=2)
+def loop_that_writes(b: Builder) -> None:
+    """An operator on a value from outside of a loop is not the same in each turn where the loop writes to that."""
+    one = b.float_value(least=1)
+    name, own = b.name(), b.name()
+    write = b.draw.of(f"{own}[:1] += 1", f"{own}.mul_(0.5)", f"{own}.add_(i)", f"{own}[..., :1] = 2")
+    # none that keeps its operand for the way back, which the next turn would spoil
+    read = b.draw.of(f"torch.relu({own})", f"{own} * 2", f"{own} + {one}", f"torch.sigmoid({own})")
+    turns = b.draw.of("3", "2", f"{one}.shape[0]") if one.shape[0] <= max(SIZES) else "3"
+    body = f"    {write}\n    {name} = {name} * 0.5 + {read}"
+    text = f"{own} = {one}.clone()\n{name} = {one}\nfor i in range({turns}):\n{body}"
+    b.block("for", text, name, f"{one} * 0.5 + {one}")
