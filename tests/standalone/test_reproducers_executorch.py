@@ -25,12 +25,12 @@ CELLS = {
     "memory.error-codes": "after blobs were refused",
     "execute.threads": "by one of 4 threads",
 }
-WRONG, RIGHT = "return y - x;", "return x - y;"
+WRONG, RIGHT = "return x + y + 1;", "return x + y;"
 
 
 @pytest.fixture(scope="module")
 def broken(new_project: Callable[[str], Project]) -> Project:
-    """A project with a new delegate that subtracts the wrong way round, and is always available."""
+    """A project with a new delegate that adds one too many, and is always available."""
     project = new_project("broken")
     write(NewPlugin("mine", "executorch"), project.folder / "new")
     (project.folder / "new/src/mine_conformance").rename(project.site / "mine_conformance")
