@@ -222,20 +222,17 @@ class PythonBackend:
 
     def call(self, handle: Handle, inputs: list[Any]) -> Any:
         """The method's result, without a history: the executor of ``torch.jit`` specialises what runs with one, and
-        that fails once it runs in inference mode."""
+        that fails once it runs in inference mode. Nor does a view of a weight require grad, as the weight does."""
         with torch.no_grad():
-            return handle.function(*inputs)
+            value = handle.function(*inputs)
+            return pytree.tree_map_only(torch.Tensor, lambda each: each.detach() if each.requires_grad else each, value)
 
     def failure(self, handle: Handle, error: Exception) -> Exception:
         """What to raise for an error of the method: its text, and the debug handle of what failed."""
         return ExecutionError(str(error), handle.debug_handles.get("|".join(place_of_failure(str(error)))))
 
     def outputs_of(self, handle: Handle, value: Any) -> list[Any]:
-        """The result as the lowered module unpacks it: the elements of a tuple, or the one value.
-
-        None requires grad, which a view of a weight does even where nothing is recorded.
-        """
-        value = pytree.tree_map_only(torch.Tensor, lambda each: each.detach() if each.requires_grad else each, value)
+        """The result as the lowered module unpacks it: the elements of a tuple, or the one value."""
         declared = handle.function.schema.returns[0].type
         if declared.kind() != "TupleType":
             return [typed(value, declared)]
