@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def lasting_objects() -> Iterator[None]:
-    """Take all that there is behind the block for objects that last as long as the process.
+    """Keep the garbage collector off while the block runs, and for good from every object that exists when it ends.
 
-    The collector looks at none of them again: not while the block imports, not at the end of the process, where torch's
-    objects cost pytest a second, and not in children, where looking at them copies their pages.
+    For blocks that import: what they leave lasts as long as the process. Looking at torch's objects costs pytest a
+    second when it ends, and in a forked child it copies their pages.
     """
     collecting = gc.isenabled()
     gc.disable()

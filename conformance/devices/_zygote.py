@@ -95,8 +95,8 @@ class _Spare:
 
             lead_session()
             adopt_orphans()  # while it lives, what goes astray is its own, and not a child of the zygote
-            # Behind a fork the first thread that asks gets another pool of threads, and several at once get none:
-            # autograd has one for each device, and eight where a build with CUDA is given fake tensors.
+            # After a fork PyTorch makes a new pool of threads when it is first asked for, and several threads that ask
+            # at once find none: autograd has a thread for each device, eight in builds for CUDA without a GPU.
             torch.set_num_threads(1)
             preloaded.touch_memory()
             request = _Lines(theirs).read()

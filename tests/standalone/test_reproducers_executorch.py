@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from support.project import Project, Run
+from support.scaffolded import change, install_new
 from support.scripts import Told, run_script, scripts_of
 
-from conformance.scaffold.distribution import NewPlugin, write
 from conformance.toolchains import toolchain_named
 
 LACKING = toolchain_named("executorch").lacking()
@@ -25,27 +25,18 @@ CELLS = {
     "memory.error-codes": "after blobs were refused",
     "execute.threads": "by one of 4 threads",
 }
-WRONG, RIGHT = "return x + y + 1;", "return x + y;"
+#: Of the run-time half: what is right, and what breaks it.
+SOURCE = "csrc/delegate.cpp"
+BREAKS = {"return x + y;": "return x + y + 1;", '"MINE_DISABLE"': '"NO_VARIABLE"'}
 
 
 @pytest.fixture(scope="module")
 def broken(new_project: Callable[[str], Project]) -> Project:
     """A project with a new delegate that adds one too many, and is always available."""
-    project = new_project("broken")
-    write(NewPlugin("mine", "executorch"), project.folder / "new")
-    (project.folder / "new/src/mine_conformance").rename(project.site / "mine_conformance")
-    metadata = project.site / "mine-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[conformance_backends]\nmine = mine_conformance.backend:MineBackend\n")
-    source = delegate_of(project)
-    source.write_text(source.read_text().replace(RIGHT, WRONG).replace('("MINE_DISABLE")', '("NO_VARIABLE")'))
+    project = install_new(new_project("broken"), "executorch")
+    for right, wrong in BREAKS.items():
+        change(project, SOURCE, right, wrong)
     return project
-
-
-def delegate_of(project: Project) -> Path:
-    """The source of the run-time half."""
-    return project.site / "mine_conformance/csrc/delegate.cpp"
 
 
 @pytest.fixture(scope="module")
@@ -61,8 +52,8 @@ def test_every_script_shows_its_failure_and_sees_when_it_is_gone(broken: Project
         assert told.exit_code == 1, told.output
         assert "REPRODUCED: " in told.output
         assert CELLS[clause] in told.output
-    source = delegate_of(broken)
-    source.write_text(source.read_text().replace(WRONG, RIGHT).replace('("NO_VARIABLE")', '("MINE_DISABLE")'))
+    for right, wrong in BREAKS.items():
+        change(broken, SOURCE, wrong, right)
     assert {clause: told.exit_code for clause, told in _told(scripts, broken.site).items()} == dict.fromkeys(CELLS, 0)
 
 
