@@ -34,5 +34,7 @@ LEAST_SCENARIOS = 5
 #: The time of a scenario in programs.
 PROGRAMS_OF_A_SCENARIO = 10
 
-#: The name of the case that an author's class is given where it is asked about a generated program.
+#: The names of the case that an author's class is given where it is asked about a generated program: of one method,
+#: and of several.
 AS_CASE = "generated"
+AS_CASE_OF_METHODS = "generated with methods"

@@ -6,16 +6,17 @@ import dataclasses
 from collections.abc import Sequence
 
 from conformance.generate.drawing import Draw
-from conformance.generate.program import Argument, Call, Scalar, TensorSpec
+from conformance.generate.program import FORWARD, Argument, Call, Program, Scalar, TensorSpec
 from conformance.generate.programs import NUMBERS, Scope, dtype_for, layout_for, values_for
 
 
 class Calls:
     """The calls of one program."""
 
-    def __init__(self, draw: Draw, scope: Scope, arguments: Sequence[Argument]) -> None:
+    def __init__(self, draw: Draw, scope: Scope, program: Program, arguments: Sequence[Argument]) -> None:
         self._draw = draw
         self._scope = scope
+        self._methods = [each.name for each in program.all_methods]
         self._arguments = tuple(arguments)
 
     def first(self) -> Call:
@@ -29,7 +30,10 @@ class Calls:
             dataclasses.replace(each, values=values_for(draw, scope)) if isinstance(each, TensorSpec) else each
             for each in map(self._reseeded, first.arguments)
         )
-        return dataclasses.replace(first, arguments=arguments)
+        return dataclasses.replace(first, arguments=arguments, method=self._method())
+
+    def _method(self) -> str:
+        return self._draw.choice(self._methods) if len(self._methods) > 1 else FORWARD
 
     def varied(self, first: Call) -> Call:
         """A later call: other values, and now and then other layouts, sizes, dtypes or modes."""
@@ -73,6 +77,7 @@ class Calls:
             train=traits.trains and draw.chance(4),
             thread=draw.chance(6),
             tied=tied,
+            method=self._method(),
         )
 
     @staticmethod

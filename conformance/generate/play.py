@@ -26,7 +26,7 @@ from conformance.generate.inputs import arguments_of, make
 from conformance.generate.makers import Maker, MovingMaker, NotLowered, SavingMaker, Shadow
 from conformance.generate.noise import Noise
 from conformance.generate.observe import ABSENT, Before, differs, memories, observed, process_state
-from conformance.generate.program import ELSEWHERE, Call, Program, Step, Trial
+from conformance.generate.program import ELSEWHERE, FORWARD, Call, Program, Step, Trial
 
 _numbers = itertools.count()
 #: How many sources linecache may hold, which compilers and tracebacks read; then it is emptied.
@@ -194,6 +194,10 @@ class Player:
             raise LookupError("what is called was dropped, or could not be made")
         return function
 
+    def _method(self, number: int, name: str) -> Callable[..., Any]:
+        function = self._there(number)
+        return function if name == FORWARD else getattr(function, name)
+
     def _call(self, step: Step) -> dict[str, Any]:
         assert step.call is not None
         call = step.call
@@ -211,7 +215,7 @@ class Player:
             try:
                 with self._noise:
                     with _MODES[call.mode]():
-                        made["result"] = self._there(step.model)(*arguments)
+                        made["result"] = self._method(step.model, call.method)(*arguments)
                     if call.backward:
                         made["gradients"] = _gradients(made["result"], leaves, given)
             except NotLowered as error:

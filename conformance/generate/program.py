@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from conformance.generate import AS_CASE, AS_CASE_OF_METHODS
+
 #: What a dtype that is written in a program becomes where the program is computed in 64 bits.
 _WIDE = {"float32": "float64", "float16": "float64", "bfloat16": "float64", "complex64": "complex128"}
 _FLOATING = ("float32", "float64", "float16", "bfloat16", "complex64")
@@ -72,6 +74,22 @@ class Line:
     text: str
 
 
+#: The method that a call calls if it says nothing else.
+FORWARD = "forward"
+#: The name of a second method, and how it is marked: scripting would not see it otherwise, and the class stays Python.
+SECOND = "second"
+_EXPORTED = "@torch.jit.export"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Method:
+    """A method beside ``forward``, of the same arguments and state: its name, its statements, and what it returns."""
+
+    name: str
+    lines: tuple[Line, ...]
+    result: str
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Program:
     """A model: its state, its submodules, the statements of ``forward``, and what it returns.
@@ -89,11 +107,17 @@ class Program:
     modules: tuple[tuple[str, str], ...] = ()
     #: What it has of what is compared otherwise: "random", "writes" (to what it did not make itself), "branch".
     marks: tuple[str, ...] = ()
+    others: tuple[Method, ...] = ()
+
+    @property
+    def all_methods(self) -> tuple[Method, ...]:
+        """``forward``, and the methods beside it."""
+        return (Method(FORWARD, self.lines, self.result), *self.others)
 
     @property
     def operators(self) -> list[str]:
         """The operators of its statements, in order."""
-        return [line.operator for line in self.lines]
+        return [line.operator for method in self.all_methods for line in method.lines]
 
     def source(self, *, wide: bool = False) -> str:
         """The class ``Model`` as a file of Python has it, which begins with its imports.
@@ -105,7 +129,12 @@ class Program:
         begin += [f'self.register_buffer("{name}", {name})' for name, _ in self.buffers]
         begin += [f"self.{name} = {constructor}" for name, constructor in self.modules]
         signature = ", ".join(name if kind == "Tensor" else f"{name}: {kind}" for name, kind in self.arguments)
-        body = [each for line in self.lines for each in line.text.splitlines()]
+        header = f"({', '.join(filter(None, ['self', signature]))})"
+        methods: list[str] = []
+        for method in self.all_methods:
+            body = [each for line in method.lines for each in line.text.splitlines()]
+            methods += [f"{_INDENT}{_EXPORTED}"] if method.name != FORWARD else []
+            methods += _method(method.name + header, [*body, f"return {method.result}"])
         text = "\n".join(
             [
                 "import torch",
@@ -114,22 +143,15 @@ class Program:
                 "",
                 "class Model(torch.nn.Module):",
                 *_method(f"__init__({', '.join(['self', *state])})", ["super().__init__()", *begin] if begin else []),
-                *_method(f"forward({', '.join(filter(None, ['self', signature]))})", [*body, f"return {self.result}"]),
+                *methods,
             ]
         )
         return widened(text) if wide else text + "\n"
 
     def without_dead_code(self) -> Program:
         """Without statements that make a value which nothing needs. What writes to something stays."""
-        needed = set(_NAME.findall(self.result))
-        kept: list[Line] = []
-        for line in reversed(self.lines):
-            made = {name for each in _ASSIGNED.findall(line.text) for name in _NAME.findall(each)}
-            if made and not made & needed and not _WRITES.search(line.text):
-                continue
-            needed.update(_NAME.findall(line.text))
-            kept.append(line)
-        return dataclasses.replace(self, lines=tuple(reversed(kept)))
+        others = tuple(dataclasses.replace(each, lines=_needed(each.lines, each.result)) for each in self.others)
+        return dataclasses.replace(self, lines=_needed(self.lines, self.result), others=others)
 
     def numbers(self) -> list[tuple[int, int, int]]:
         """Where Python numbers stand beside an arithmetic operator: the line, and where in its text they begin and
@@ -147,6 +169,19 @@ class Program:
         text = line.text[:begin] + number + line.text[end:]
         lines = (*self.lines[:index], dataclasses.replace(line, text=text), *self.lines[index + 1 :])
         return dataclasses.replace(self, lines=lines)
+
+
+def _needed(lines: Sequence[Line], result: str) -> tuple[Line, ...]:
+    """The statements that a result needs, and those that write to something."""
+    needed = set(_NAME.findall(result))
+    kept: list[Line] = []
+    for line in reversed(lines):
+        made = {name for each in _ASSIGNED.findall(line.text) for name in _NAME.findall(each)}
+        if made and not made & needed and not _WRITES.search(line.text):
+            continue
+        needed.update(_NAME.findall(line.text))
+        kept.append(line)
+    return tuple(reversed(kept))
 
 
 def _frozen(spec: TensorSpec) -> str:
@@ -183,6 +218,7 @@ class Call:
     train: bool = False
     thread: bool = False
     tied: tuple[int, int, str] | None = None
+    method: str = FORWARD
 
     @property
     def tensors(self) -> list[TensorSpec]:
@@ -214,6 +250,7 @@ class Step:
             flags = {"backward": self.call.backward, "train": self.call.train, "thread": self.call.thread}
             words += [name for name, there in flags.items() if there]
             words += [f"{self.call.tied[2]} {self.call.tied[:2]}"] if self.call.tied else []
+            words += [f"method={self.call.method}"] if self.call.method != FORWARD else []
         return " ".join(filter(None, words))
 
 
@@ -229,6 +266,11 @@ class Trial:
         return dataclasses.replace(self, programs=tuple(each.without_dead_code() for each in self.programs))
 
     @property
+    def as_case(self) -> str:
+        """The name of the case that an author's class is asked about for a script of it."""
+        return AS_CASE_OF_METHODS if any(program.others for program in self.programs) else AS_CASE
+
+    @property
     def is_lowered_elsewhere(self) -> bool:
         """Whether a step lowers in another process."""
         return any(step.detail == ELSEWHERE for step in self.steps)
@@ -241,7 +283,7 @@ class Trial:
     @property
     def size(self) -> tuple[int, int, int]:
         """What makes one trial smaller than another: steps, statements, characters."""
-        lines = [line.text for program in self.programs for line in program.lines]
+        lines = [line.text for program in self.programs for each in program.all_methods for line in each.lines]
         return len(self.steps), len(lines), sum(map(len, lines))
 
     def coarsest(self) -> str:
@@ -297,6 +339,10 @@ def _program(plain: Mapping[str, Any]) -> Program:
         buffers=tuple((name, _spec(spec)) for name, spec in plain["buffers"]),
         modules=tuple((name, text) for name, text in plain["modules"]),
         marks=tuple(plain["marks"]),
+        others=tuple(
+            Method(each["name"], tuple(Line(**line) for line in each["lines"]), each["result"])
+            for each in plain.get("others", ())
+        ),
     )
 
 

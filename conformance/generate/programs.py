@@ -11,7 +11,7 @@ from conformance.generate import OPERATORS, THEMES_OF_PROGRAMS
 from conformance.generate.axes import AXES
 from conformance.generate.drawing import FLOATS, HUGE_SIZE, INTEGERS, LARGE_SIZES, Draw
 from conformance.generate.grammar import RULES, Abandoned, Builder, Rule
-from conformance.generate.program import Argument, Program, Scalar, TensorSpec
+from conformance.generate.program import SECOND, Argument, Method, Program, Scalar, TensorSpec
 from conformance.toolchains import ProgramTraits
 
 _VALUES = AXES["value"]
@@ -46,6 +46,11 @@ class Scope:
     training: bool = False
 
     @property
+    def takes_methods(self) -> bool:
+        """Whether a model may have methods beside ``forward``."""
+        return self.traits.takes_methods and "several_methods" not in self.missing
+
+    @property
     def is_side_by_side(self) -> bool:
         """Whether programs are of operators side by side, on as many arguments as can be."""
         return self.theme == OPERATORS and "several_outputs" not in self.missing
@@ -78,16 +83,45 @@ def draw_program(draw: Draw, scope: Scope, most: int | None = None) -> tuple[Pro
     if scope.is_side_by_side and draw.chance(3):
         _write_first(builder, scope)
     wanted = 1 + draw.upto(most - 1) if not draw.chance(40) else _MANY_STATEMENTS
+    _statements(builder, wanted, focus, everything)
+    result = _result(draw, scope, builder)
+    program = builder.program(result)
+    if not scope.takes_methods or not draw.chance(5):
+        return program, arguments
+    if draw.chance(2) and (near := with_near_number(draw, program)) is not None:
+        # graphs that nothing else tells apart
+        return dataclasses.replace(program, others=(Method(SECOND, near.lines, near.result),)), arguments
+    other = builder.beside()
+    _statements(other, 1 + draw.upto(most - 1), focus, everything)
+    return builder.program(result, [other.method(SECOND, _result(draw, scope, other))]), arguments
+
+
+def _statements(builder: Builder, wanted: int, focus: Sequence[Rule], everything: Sequence[Rule]) -> None:
+    """Add statements until there are so many, or too many could not be made."""
+    draw = builder.draw
     for _ in range(wanted * 3):
         if builder.length >= wanted:
             break
         rules = focus if focus and not draw.chance(3) else everything
-        try:
+        with contextlib.suppress(Abandoned):
             draw.choice(rules).function(builder)
-        except Abandoned:
-            continue
-    result = _result(draw, scope, builder)
-    return builder.program(result), arguments
+
+
+def with_near_number(draw: Draw, program: Program) -> Program | None:
+    """A program that differs in a single number, which a cache may confuse with the one that it had; None where there
+    is no number."""
+    places = program.numbers()
+    if not places:
+        return None
+    place = draw.choice(places)
+    return program.with_number(place, draw.choice(_near(program.lines[place[0]].text[place[1] : place[2]])))
+
+
+def _near(number: str) -> tuple[str, ...]:
+    """Numbers that a cache may confuse with this one: of another type, of the other sign, or next to it."""
+    if number.lstrip("-").isdigit():
+        return f"{number}.0", f"{int(number) + 1}"
+    return f"{float(number) + 0.25}", f"{-float(number)}"
 
 
 def _write_first(builder: Builder, scope: Scope) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from conformance.generate.calls import Calls
 from conformance.generate.drawing import Draw
 from conformance.generate.program import ELSEWHERE, Argument, Call, Program, Step, Trial
-from conformance.generate.programs import FAMILIES, Scope, draw_program
+from conformance.generate.programs import FAMILIES, Scope, draw_program, with_near_number
 from conformance.toolchains import ProgramTraits
 
 #: What happens after the first call of a trial of one program. Where calls of another kind make a compiler start again,
@@ -52,6 +52,7 @@ def _program_trial(draw: Any, scope: Scope) -> Trial:
     dynamic = drawing.chance(4) if traits.is_costly else traits.keeps_gradients and drawing.chance(10)
     trial.lower(0, "dynamic" if dynamic else "")
     trial.act("call")
+    trial.other_methods()
     if traits.saves and drawing.chance(4):
         # the calls that follow meet the model, or what was made of it
         trial.act(drawing.of("copy", "save_load"))
@@ -112,7 +113,7 @@ class _Events:
         self._draw = draw
         self._scope = scope
         self.programs = [program for program, _ in drawn]
-        self._calls = [Calls(draw, scope, arguments) for _, arguments in drawn]
+        self._calls = [Calls(draw, scope, program, arguments) for program, arguments in drawn]
         self.steps: list[Step] = []
         #: The program of each model; the program, the model and the first call of each lowered model.
         self._models: list[int] = []
@@ -147,18 +148,23 @@ class _Events:
 
     def near_twin(self) -> None:
         """Call, beside the first model, one of a program that differs in a single number, and the first again."""
-        program, first = self.programs[0], self._first[0]
-        places = program.numbers()
-        if not places:
+        first = self._first[0]
+        near = with_near_number(self._draw, self.programs[0])
+        if near is None:
             return
-        place = self._draw.choice(places)
-        number = program.lines[place[0]].text[place[1] : place[2]]
-        self.programs.append(program.with_number(place, self._draw.choice(_near(number))))
+        self.programs.append(near)
         self._calls.append(self._calls[0])
         self.model(1, 0)
         self.lower(len(self._models) - 1)
         self.steps += [Step("call", lowered, call=first) for lowered in (len(self._lowered) - 1, 0)]
         self._first[len(self._lowered) - 1] = first
+
+    def other_methods(self) -> None:
+        """Call each method that the first call does not, with what that was given."""
+        first = self._first[0]
+        for method in self.programs[0].all_methods:
+            if method.name != first.method:
+                self.steps.append(Step("call", 0, call=dataclasses.replace(first, method=method.name)))
 
     def resize(self) -> None:
         """Call the first that was lowered with one size after another."""
@@ -222,13 +228,6 @@ class _Events:
 
     def _has_weights(self, program: int) -> bool:
         return bool(self.programs[program].parameters or self.programs[program].buffers)
-
-
-def _near(number: str) -> tuple[str, ...]:
-    """Numbers that a cache may confuse with this one: of another type, of the other sign, or next to it."""
-    if number.lstrip("-").isdigit():
-        return f"{number}.0", f"{int(number) + 1}"
-    return f"{float(number) + 0.25}", f"{-float(number)}"
 
 
 def _weight_changes(scope: Scope) -> tuple[str, ...]:

@@ -20,7 +20,17 @@ from conformance.generate.grammar import RULES, Abandoned, Builder, Rule
 from conformance.generate.inputs import arguments_of, make
 from conformance.generate.places import values_of
 from conformance.generate.play import build
-from conformance.generate.program import Call, Line, Program, Step, TensorSpec, Trial, as_plain, trial_from_plain
+from conformance.generate.program import (
+    Call,
+    Line,
+    Method,
+    Program,
+    Step,
+    TensorSpec,
+    Trial,
+    as_plain,
+    trial_from_plain,
+)
 from conformance.generate.programs import Scope
 from conformance.generate.trials import program_trials, scenario_trials
 from conformance.toolchains import toolchain_named
@@ -101,6 +111,38 @@ def test_drawn_trials_lie_on_the_axes() -> None:
     }
     assert met <= known
     assert len(met) > 0.8 * len(known), f"never drawn: {sorted(known - met)}"
+
+
+def test_models_of_delegates_have_several_methods_now_and_then_and_each_is_called() -> None:
+    trials = drawn(scope_of("torchscript", "elementwise"), 150, 5)
+    several = [each for each in trials if each.programs[0].others]
+    assert 10 < len(several) < 75
+    for trial in several:
+        program = trial.programs[0]
+        called = {step.call.method for step in trial.steps if step.action == "call" and step.call is not None}
+        assert called == {"forward", "second"}
+        assert "    @torch.jit.export\n    def second(self" in program.source()
+    assert any(
+        [line.operator for line in program.lines] == [line.operator for line in program.others[0].lines]
+        and program.lines != program.others[0].lines
+        for program in (each.programs[0] for each in several)
+    ), "none has two methods that differ in a number alone"
+    assert [trial_from_plain(json.loads(json.dumps(as_plain(each)))) for each in several] == several
+
+
+@pytest.mark.parametrize(
+    "scope", [scope_of("dynamo", "elementwise"), scope_of("torchscript", "elementwise", frozenset({"several_methods"}))]
+)
+def test_other_models_have_one_method(scope: Scope) -> None:
+    assert not any(program.others for each in drawn(scope, 100, 5) for program in each.programs)
+
+
+def test_a_second_method_computes_what_it_says_with_the_same_state() -> None:
+    program = dataclasses.replace(PROGRAM, others=(Method("second", (Line("mul", "v0 = x0 * self.p0"),), "v0 - x1"),))
+    x = torch.full((3, 4), 2.0)
+    assert torch.equal(build(program, 0).second(x, 3), x * make(SPEC) - 3)
+    dead = dataclasses.replace(program, others=(Method("second", (*program.lines, Line("neg", "v9 = -x0")), "v0"),))
+    assert [line.operator for line in dead.without_dead_code().others[0].lines] == ["to"]
 
 
 def test_what_a_backend_declares_missing_is_not_drawn() -> None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import dataclasses
 import math
 import warnings
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import torch
 
 from conformance.generate.drawing import Draw
 from conformance.generate.inputs import conj_view
-from conformance.generate.program import Line, Program, TensorSpec
+from conformance.generate.program import FORWARD, Line, Method, Program, TensorSpec
 from conformance.toolchains import ProgramTraits
 
 #: Elements that a value may have at most: a program must not take long.
@@ -265,12 +265,31 @@ class Builder:
         """How many statements there are."""
         return len(self._lines)
 
-    def program(self, result: str) -> Program:
+    def beside(self) -> Builder:
+        """What makes another method of the same model, of the same arguments."""
+        other = Builder(self.draw, self.traits, self.missing, side_by_side=self._side_by_side)
+        other.values = [value for value in self.values if value.origin != "made"]
+        other.scalars = self.scalars
+        other._arguments, other._specs = self._arguments, self._specs
+        other._parameters, other._buffers, other._modules = self._parameters, self._buffers, self._modules
+        given = {name for name, _ in self._arguments}
+        other._names = {name: value for name, value in self._names.items() if name in given | {"torch", "F", "self"}}
+        other.marks = self.marks
+        return other
+
+    def method(self, name: str, result: str) -> Method:
+        """The statements as a method."""
+        return Method(name, tuple(self._lines), result)
+
+    def program(self, result: str, others: Sequence[Method] = ()) -> Program:
         """The program, without state and modules that nothing needs.
 
         Statements that nothing needs stay: a compiler meets dead code too, and must not lose what it writes.
         """
-        text = "\n".join([*(line.text for line in self._lines), result])
+        forward = self.method(FORWARD, result)
+        text = "\n".join(
+            [each for one in (forward, *others) for each in (*(line.text for line in one.lines), one.result)]
+        )
         parts = (self._parameters, self._buffers, self._modules)
         parameters, buffers, modules = (tuple(each for each in kept if f"self.{each[0]}" in text) for kept in parts)
         return Program(
@@ -281,6 +300,7 @@ class Builder:
             buffers,  # type: ignore[arg-type]
             modules,  # type: ignore[arg-type]
             tuple(sorted(self.marks)),
+            tuple(others),
         )
 
 

@@ -14,7 +14,6 @@ from conformance.api.verdicts import Verdict
 from conformance.compare.values import decode
 from conformance.devices import Limits
 from conformance.discovery.describing import Description
-from conformance.generate import AS_CASE
 from conformance.generate.tally import Finding
 from conformance.generate.tolerances import tolerances_of
 from conformance.report.reproducer_folder import SCRIPT
@@ -101,7 +100,7 @@ def _files(
 def _constants(
     finding: Finding, description: Description, backend: ReproducedBackend, kit: Kit, limits: Limits
 ) -> Iterator[str]:
-    spec = backend.reproduction.specs.get(AS_CASE)
+    spec = backend.reproduction.specs.get(finding.trial.as_case)
     traits = toolchain_named(description.toolchain).programs
     assert traits is not None, "a toolchain with generated clauses says what its models do with programs"
     keeps = {

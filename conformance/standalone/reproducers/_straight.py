@@ -10,7 +10,7 @@ import torch
 
 from conformance.generate.inputs import arguments_of
 from conformance.generate.play import made_state
-from conformance.generate.program import Call, Program, Step, Trial
+from conformance.generate.program import FORWARD, Call, Program, Step, Trial
 
 #: A tensor of more elements stands in inputs.pt.
 _MOST_INLINE = 64
@@ -122,7 +122,8 @@ class Trials:
             yield f"{inputs} = {_SPOILT.get(step.detail, '[None, *{}[1:]]').format(inputs)}"
         else:
             self._inputs[step.model] = inputs
-        work = [f"seen.result = {lowered}(*{inputs})"]
+        called = lowered if call.method == FORWARD else f"{lowered}.{call.method}"
+        work = [f"seen.result = {called}(*{inputs})"]
         if call.mode in _MODES:
             work = [f"with {_MODES[call.mode]}:", f"    {work[0]}"]
         if call.backward:

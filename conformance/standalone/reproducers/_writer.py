@@ -10,7 +10,6 @@ from typing import Any
 from conformance.api.errors import DeviceEnded, SubjectError
 from conformance.devices import Device, Ledger
 from conformance.discovery.describing import Description, discovery_kind
-from conformance.generate import AS_CASE
 from conformance.run.result import FailureRecord, Result
 from conformance.run.run_context import RunContext
 from conformance.standalone.reproducers._generated import generated_reproducers
@@ -57,7 +56,7 @@ class ReproducerWriter:
         cell = result.cell
         description = self._run.descriptions[cell.backend]
         if result.record.findings:
-            backend = self._ask(description, [AS_CASE])
+            backend = self._ask(description, sorted({each.trial.as_case for each in result.record.findings}))
             return generated_reproducers(result, description, backend, self._run.seed, self._run.pool.limits)
         failing = FailingCell(
             cell=cell,

@@ -42,6 +42,7 @@ class TorchScript(Toolchain):
         takes_python=False,
         saves=True,
         moves=True,
+        takes_methods=True,
     )
     conforming = ("reference", "python_control")
     library_hint = "registers no TorchScript backend (a static torch::jit::backend<...> object in it would)"
@@ -108,7 +109,7 @@ class TorchScript(Toolchain):
         def named(case: str) -> Any:
             from conformance.toolchains.torchscript.verbs.generated import GENERATED
 
-            return GENERATED if case == GENERATED.name else case_named(case, self.name)
+            return GENERATED.get(case) or case_named(case, self.name)
 
         assert isinstance(backend, TorchScriptBackend)
         own, base = type(backend), TorchScriptBackend

@@ -30,6 +30,24 @@ class TwoMethods(torch.nn.Module):
 
 
 @case(
+    "numbers_of_methods",
+    f.several_methods,
+    f.elementwise,
+    methods=("forward", "other"),
+    samples=lambda make: {method: [(make.floats(3),) for _ in range(2)] for method in ("forward", "other")},
+)
+class NumbersOfMethods(torch.nn.Module):
+    """Graphs that are alike to the names of their values, and have other numbers."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.sigmoid(x * 2.5 + 1.0)
+
+    @torch.jit.export
+    def other(self, x: Tensor) -> Tensor:
+        return torch.sigmoid(x * 0.25 + 3.0)
+
+
+@case(
     "without_forward",
     f.several_methods,
     methods=("encode", "decode"),

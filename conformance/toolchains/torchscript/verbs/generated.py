@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 
-from conformance.generate import AS_CASE
+from conformance.generate import AS_CASE, AS_CASE_OF_METHODS
+from conformance.generate.program import FORWARD, SECOND
 from conformance.generate.verbs import add_verbs
 from conformance.toolchains.torchscript.plugin import TorchScript
 from conformance.toolchains.torchscript.verbs.authored import lowered as lowered_by
@@ -22,11 +23,13 @@ from conformance.toolchains.torchscript.verbs.session import Session, verb
 class _Generated:
     """What the backend's ``compile_spec`` is told about a program."""
 
-    name: str = AS_CASE
-    methods: tuple[str, ...] = ("forward",)
+    name: str
+    methods: tuple[str, ...]
 
 
-GENERATED = _Generated()
+GENERATED = {
+    each.name: each for each in (_Generated(AS_CASE, (FORWARD,)), _Generated(AS_CASE_OF_METHODS, (FORWARD, SECOND)))
+}
 
 
 class _Maker:
@@ -40,7 +43,8 @@ class _Maker:
         if self._backend is None:
             cloned: Callable[..., Any] = clone_with_own_type(scripted)
             return cloned
-        lowered: Callable[..., Any] = lowered_by(self._backend, scripted, GENERATED)
+        case = GENERATED[AS_CASE_OF_METHODS if hasattr(scripted, SECOND) else AS_CASE]
+        lowered: Callable[..., Any] = lowered_by(self._backend, scripted, case)
         return lowered
 
     def save(self, lowered: Any) -> bytes:
