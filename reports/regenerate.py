@@ -3,9 +3,9 @@
 ``python reports/regenerate.py`` takes hours, most of them those of slow compilers; names of backends after it
 regenerate only these, and what follows ``--`` is passed on to pytest. A backend of a vendor's runs in an environment
 of its own, which is made for it (``environments.py``) with the versions that ``plugins/NAME/requirements.lock`` names.
-XNNPACK runs in ours, where ExecuTorch and ``plugins/executorch`` are installed. Each report has a table of the same
-operators. Exits with 1 if a backend cannot be run here (PyTorch's own test backends are in some of its builds only):
-its former report is kept.
+Delegates of ExecuTorch run in ours, where it, ``plugins/executorch`` and what each needs are installed. Each report has
+a table of the same operators. Exits with 1 if a backend cannot be run here (PyTorch's own test backends are in some of
+its builds only): its former report is kept.
 """
 
 from __future__ import annotations
@@ -24,10 +24,21 @@ import environments
 HERE = Path(__file__).resolve().parent
 DELEGATES = ("reference", "python_control", "backend_with_compiler_demo", "test_backend", "test_backend_unavailable")
 COMPILERS = ("eager", "aot_eager", "inductor")
-EXECUTORCH = ("XnnpackBackend",)
+#: ExecuTorch's delegates, with the modules that each needs beside those that all need.
+EXECUTORCH = {
+    "XnnpackBackend": (),
+    "OpenvinoBackend": ("openvino", "nncf"),
+    "VulkanBackend": (),
+    "CoreMLBackend": ("coremltools",),
+    "TOSABackend": ("tosa_serializer",),
+}
 EXECUTORCH_NEEDS = ("executorch", "torch_conformance_executorch")
-HAS_EXECUTORCH = all(importlib.util.find_spec(module) is not None for module in EXECUTORCH_NEEDS)
-OURS = (*DELEGATES, *COMPILERS, *(EXECUTORCH if HAS_EXECUTORCH else ()))
+THERE = tuple(
+    name
+    for name, needs in EXECUTORCH.items()
+    if all(importlib.util.find_spec(module) is not None for module in (*EXECUTORCH_NEEDS, *needs))
+)
+OURS = (*DELEGATES, *COMPILERS, *THERE)
 PLUGINS = {backend: plugin for plugin in environments.plugins() for backend in plugin.backends}
 BACKENDS = (*OURS, *PLUGINS)
 #: Exit codes of a run that came to its end: the level was reached, or it was not.

@@ -174,6 +174,9 @@ class ExecuTorchBackend(Backend):
     toolchain = "executorch"
     #: The shared libraries whose loading registers the run-time half, as paths; none where ExecuTorch itself has it.
     libraries: tuple[str, ...] = ()
+    #: Why no program of it can be run on this machine, in a sentence; empty where programs run. It is then held against
+    #: the contract as far as lowering goes, and what has to run a program is NOT_EXERCISED, for this reason.
+    only_lowers: str = ""
 
     def partitioner(self, case: LoweredCase) -> Any:
         """A fresh ``executorch.exir.backend.partitioner.Partitioner`` for a model. Called only where models are

@@ -70,5 +70,6 @@ def describe(backend: Backend, *, prepared: bool) -> dict[str, Any]:
         "libraries": [],
         "options": {},
         "files": [],
+        "only_lowers": "",
         **toolchain_named(backend.toolchain).details(backend, prepared=prepared),
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance._util.remembered import recall, remember, state_of_package
 from conformance.api.availability import Availability
-from conformance.api.errors import DeviceEnded, SubjectError
+from conformance.api.errors import DeviceEnded, SubjectError, TargetUnable
 from conformance.api.features import Feature
 from conformance.api.saboteur import ENTRY_POINT_GROUP as SABOTEUR_GROUP
 from conformance.devices import Device, DeviceKind, Ledger, ZygotePool
@@ -41,10 +41,17 @@ class Description:
     libraries: tuple[str, ...] = ()
     #: The options that its toolchain is given for it.
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    #: Why nothing that is lowered can be run here; empty where it can.
+    only_lowers: str = ""
 
     def subject(self) -> dict[str, Any]:
         """What a device is told of the backend."""
         return dataclasses.asdict(self.source) | {"name": self.name, "libraries": list(self.libraries)}
+
+    def expect_runnable(self) -> None:
+        """Raise TargetUnable, with the reason, where nothing that is lowered can be run here."""
+        if self.only_lowers:
+            raise TargetUnable(self.only_lowers)
 
     def environment(self, state: Availability) -> dict[str, str | None] | None:
         """What puts a process into a state; None when the author gave no way."""
@@ -161,6 +168,7 @@ def _described(source: Source, prepared: dict[str, str | None], message: dict[st
         goldens=message["goldens"],
         libraries=tuple(message["libraries"]),
         options=message["options"],
+        only_lowers=message["only_lowers"],
     )
 
 

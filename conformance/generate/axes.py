@@ -29,8 +29,8 @@ AXES: Mapping[str, tuple[str, ...]] = {
         "grad", "no_grad", "inference", "autocast", "deterministic", "default float64", "backward", "train", "thread",
     ),
     "event": (
-        "first call", "later call", "second model", "lowered again", "elsewhere", "dynamic", "fail", "save_load",
-        "copy", "damaged", "drop", "reset",
+        "first call", "later call", "second model", "lowered again", "lowered in a mode", "elsewhere", "dynamic",
+        "fail", "save_load", "copy", "damaged", "drop", "reset", "second method",
     ),
 }  # fmt: skip
 

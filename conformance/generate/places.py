@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from conformance.generate.axes import AXES
-from conformance.generate.program import Call, Program, TensorSpec, Trial
+from conformance.generate.program import FORWARD, MODES_OF_LOWERING, Call, Program, TensorSpec, Trial
 
 _TIES = {"same": "one tensor twice", "overlap": "overlapping"}
 
@@ -26,7 +26,7 @@ def _values(trial: Trial) -> Iterator[tuple[str, str]]:
         elif step.action == "model" and step.seed:
             yield "state", "twin"
         elif step.action == "lower" and step.detail:
-            yield "event", step.detail
+            yield "event", "lowered in a mode" if step.detail in MODES_OF_LOWERING else step.detail
         elif step.action in AXES["event"]:
             yield "event", step.action
         if step.call is None:
@@ -50,6 +50,8 @@ def _values(trial: Trial) -> Iterator[tuple[str, str]]:
 
 def _of_call(call: Call) -> Iterator[tuple[str, str]]:
     yield "mode", call.mode
+    if call.method != FORWARD:
+        yield "event", "second method"
     for name, there in (("backward", call.backward), ("train", call.train), ("thread", call.thread)):
         if there:
             yield "mode", name

@@ -26,7 +26,7 @@ from conformance.generate.inputs import arguments_of, make
 from conformance.generate.makers import Maker, MovingMaker, NotLowered, SavingMaker, Shadow
 from conformance.generate.noise import Noise
 from conformance.generate.observe import ABSENT, Before, differs, memories, observed, process_state
-from conformance.generate.program import ELSEWHERE, FORWARD, Call, Program, Step, Trial
+from conformance.generate.program import ELSEWHERE, FORWARD, MODES_OF_LOWERING, Call, Program, Step, Trial
 
 _numbers = itertools.count()
 #: How many sources linecache may hold, which compilers and tracebacks read; then it is emptied.
@@ -158,7 +158,13 @@ class Player:
             assert isinstance(self._maker, MovingMaker), "such a step is drawn only where models can be moved"
             self.lowered[-1] = self._maker.load(self._artifacts.pop(0))
         else:
-            self.lowered[-1] = self._maker.lower(self.models[step.model], dynamic=step.detail == "dynamic")
+            mode = _MODES[step.detail] if step.detail in MODES_OF_LOWERING else contextlib.nullcontext
+            with mode():
+                lowered = self._maker.lower(self.models[step.model], dynamic=step.detail == "dynamic")
+            if step.detail == ELSEWHERE and isinstance(self._maker, MovingMaker):
+                # no other process could lower or save it: what that raises is raised here
+                lowered = self._maker.load(self._maker.save(lowered))
+            self.lowered[-1] = lowered
 
     @property
     def _saving(self) -> SavingMaker:

@@ -137,6 +137,14 @@ def test_what_cannot_be_lowered_elsewhere_is_lowered_here() -> None:
     assert ("error", "lower") in found(Device(Mover({}, refusal)), Device(Mover({}, refusal)))
 
 
+def test_what_cannot_be_saved_elsewhere_is_the_backends_error_and_not_the_harness_s() -> None:
+    class Unsaved(Mover):
+        def save(self, lowered: Callable[..., Any]) -> bytes:
+            raise RuntimeError("no")
+
+    assert ("error", "lower") in found(Device(Unsaved({})), Device(Unsaved({})))
+
+
 def test_artifacts_that_are_none_are_the_backends_error() -> None:
     assert [observable for observable, _ in found(Device(Mover({})), Talkative(Mover({})))] == ["error"]
 

@@ -7,6 +7,7 @@ import dataclasses
 import json
 import random
 import re
+from typing import Any
 
 import hypothesis
 import pytest
@@ -18,9 +19,12 @@ from conformance.generate.axes import AXES
 from conformance.generate.drawing import Draw, independent_draws
 from conformance.generate.grammar import RULES, Abandoned, Builder, Rule
 from conformance.generate.inputs import arguments_of, make
+from conformance.generate.makers import Shadow
 from conformance.generate.places import values_of
-from conformance.generate.play import build
+from conformance.generate.play import build, play
 from conformance.generate.program import (
+    ELSEWHERE,
+    MODES_OF_LOWERING,
     Call,
     Line,
     Method,
@@ -130,6 +134,15 @@ def test_models_of_delegates_have_several_methods_now_and_then_and_each_is_calle
     assert [trial_from_plain(json.loads(json.dumps(as_plain(each)))) for each in several] == several
 
 
+def test_models_are_lowered_in_modes_where_lowering_comes_before_the_first_call() -> None:
+    def ways(toolchain: str) -> set[str]:
+        trials = drawn(scope_of(toolchain, "elementwise"), 150, 6)
+        return {step.detail for trial in trials for step in trial.steps if step.action == "lower"}
+
+    assert ways("torchscript") == {"", ELSEWHERE, *MODES_OF_LOWERING}
+    assert ways("dynamo") == {"", "dynamic"}
+
+
 @pytest.mark.parametrize(
     "scope", [scope_of("dynamo", "elementwise"), scope_of("torchscript", "elementwise", frozenset({"several_methods"}))]
 )
@@ -140,9 +153,23 @@ def test_other_models_have_one_method(scope: Scope) -> None:
 def test_a_second_method_computes_what_it_says_with_the_same_state() -> None:
     program = dataclasses.replace(PROGRAM, others=(Method("second", (Line("mul", "v0 = x0 * self.p0"),), "v0 - x1"),))
     x = torch.full((3, 4), 2.0)
-    assert torch.equal(build(program, 0).second(x, 3), x * make(SPEC) - 3)
+    second: Any = build(program, 0).second
+    assert torch.equal(second(x, 3), x * make(SPEC) - 3)
     dead = dataclasses.replace(program, others=(Method("second", (*program.lines, Line("neg", "v9 = -x0")), "v0"),))
     assert [line.operator for line in dead.without_dead_code().others[0].lines] == ["to"]
+
+
+def test_lowering_happens_in_its_mode() -> None:
+    class Asking(Shadow):
+        def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Any:
+            seen.append((torch.get_default_dtype(), torch.are_deterministic_algorithms_enabled()))
+            return super().lower(module, dynamic=dynamic)
+
+    seen: list[tuple[torch.dtype, bool]] = []
+    for mode in ("", "deterministic", "default float64"):
+        play(Trial((PROGRAM,), (Step("model"), Step("lower", 0, mode))), Asking(copies=True))
+    assert seen == [(torch.float32, False), (torch.float32, True), (torch.float64, False)]
+    assert torch.get_default_dtype() == torch.float32
 
 
 def test_what_a_backend_declares_missing_is_not_drawn() -> None:

@@ -10,7 +10,7 @@ import torch
 
 from conformance.generate.inputs import arguments_of
 from conformance.generate.play import made_state
-from conformance.generate.program import FORWARD, Call, Program, Step, Trial
+from conformance.generate.program import FORWARD, MODES_OF_LOWERING, Call, Program, Step, Trial
 
 #: A tensor of more elements stands in inputs.pt.
 _MOST_INLINE = 64
@@ -78,8 +78,12 @@ class Trials:
         lowered = f"lowered{step.model}"
         match step.action:
             case "lower":
-                how = f", {step.detail}=True" if step.detail else ""
-                yield f"lowered{len(self._model_of)} = backend.lower(model{step.model}{how})"
+                made = f"lowered{len(self._model_of)} = backend.lower(model{step.model}"
+                if step.detail in MODES_OF_LOWERING:
+                    yield f"with {_MODES[step.detail]}:"
+                    yield f"    {made})"
+                else:
+                    yield f"{made}, {step.detail}=True)" if step.detail else f"{made})"
                 self._model_of.append(step.model)
             case "save_load":
                 yield self._made(f"backend.save_and_load({lowered})", step)

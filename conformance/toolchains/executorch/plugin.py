@@ -95,6 +95,8 @@ class ExecuTorch(Toolchain):
         """What is wrong with ``libraries``, and whether there is a partitioner."""
         assert isinstance(backend, ExecuTorchBackend)
         problems = problems_of_libraries(backend)
+        if not isinstance(backend.only_lowers, str):
+            problems.append(f"only_lowers must be a sentence that says why, found {backend.only_lowers!r:.80}")
         if type(backend).partitioner is ExecuTorchBackend.partitioner:
             problems.append("partitioner() is missing, which gives the partitioner of a model")
         return problems
@@ -102,12 +104,14 @@ class ExecuTorch(Toolchain):
     def details(self, backend: Backend, *, prepared: bool) -> dict[str, Any]:
         """The libraries of a backend that has been prepared, and their digests."""
         assert isinstance(backend, ExecuTorchBackend)
-        return details_of_libraries(backend) if prepared else {}
+        found = details_of_libraries(backend) if prepared else {}
+        return {**found, "only_lowers": backend.only_lowers}
 
     def expect_known(self, backend: Backend, registered: list[str]) -> None:
         """Raise PluginError unless the runtime has a delegate of the backend's name."""
+        assert isinstance(backend, ExecuTorchBackend)
         known = sorted(self.registered())
-        if backend.name not in known:
+        if backend.name not in known and not backend.only_lowers:
             new = f"it registered {', '.join(registered)}" if registered else "it registered nothing"
             raise PluginError(
                 f"load() worked, but ExecuTorch's runtime has no delegate {backend.name!r} afterwards: {new}, and the "

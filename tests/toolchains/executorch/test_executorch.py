@@ -43,6 +43,20 @@ def test_where_it_is_not_available_it_is_refused_by_name(shared_run: Callable[..
     assert {verdicts[name] for name in refused} == {("PASS", "")}
 
 
+def test_a_delegate_whose_programs_run_elsewhere_is_held_against_the_contract_as_far_as_lowering_goes(
+    shared_run: Callable[..., Run],
+) -> None:
+    run = shared_run(
+        "--backend=VulkanBackend", "-k", "(test_outputs or test_delegated) and add-runtime or test_unregistered"
+    )
+    assert run.exit_code == 0, run.output
+    found = {row["clause"]: (row["verdict"], row["message"]) for row in run.report("VulkanBackend")["cells"]}
+    assert found["delegate.delegated"][0] == found["registry.unregistered"][0] == "PASS"
+    verdict, message = found["delegate.outputs"]
+    assert verdict == "NOT_EXERCISED"
+    assert message.startswith("the run-time half of Vulkan is not in ExecuTorch's wheel")
+
+
 @pytest.mark.parametrize(
     ("saboteur", "cell", "phase", "message"),
     [

@@ -65,6 +65,13 @@ class Handle:
     function: Any
     debug_handles: dict[str, int]
 
+    def run(self, *inputs: Any) -> Any:
+        """The method's result, without a history: the executor of ``torch.jit`` specialises what runs with one, and
+        that fails once it runs in inference mode. Nor does a view of a weight require grad, as the weight does."""
+        with torch.no_grad():
+            value = self.function(*inputs)
+            return pytree.tree_map_only(torch.Tensor, lambda each: each.detach() if each.requires_grad else each, value)
+
 
 class PythonBackend:
     """A TorchScript backend of small steps: override one to break one thing.
@@ -221,11 +228,8 @@ class PythonBackend:
         return self.outputs_of(handle, value)
 
     def call(self, handle: Handle, inputs: list[Any]) -> Any:
-        """The method's result, without a history: the executor of ``torch.jit`` specialises what runs with one, and
-        that fails once it runs in inference mode. Nor does a view of a weight require grad, as the weight does."""
-        with torch.no_grad():
-            value = handle.function(*inputs)
-            return pytree.tree_map_only(torch.Tensor, lambda each: each.detach() if each.requires_grad else each, value)
+        """The method's result."""
+        return handle.run(*inputs)
 
     def failure(self, handle: Handle, error: Exception) -> Exception:
         """What to raise for an error of the method: its text, and the debug handle of what failed."""

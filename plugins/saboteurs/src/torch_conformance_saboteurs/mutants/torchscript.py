@@ -87,7 +87,7 @@ class MutantBackend(PythonBackend):
         assert isinstance(handle, _MutantHandle)
         grad = torch.is_grad_enabled()
         with torch.no_grad():
-            return _mutant().run(handle.lowered, handle.function, inputs, grad=grad)
+            return _mutant().run(handle.lowered, handle.run, inputs, grad=grad)
 
 
 class TorchScriptMutant(PythonControl):
