@@ -236,15 +236,20 @@ class Player:
         if "raised" in made:
             return {"raised": made["raised"], "phase": made["phase"]} | before.left(arguments, module)
         result = made["result"]
-        row = observed(result, arguments, module) | before.left(arguments, module)
+        try:
+            row = observed(result, arguments, module)
+            kept = [each.detach().clone() for each in tensors_in(result)]
+        except Exception as error:  # the edge of the device: what the backend gave cannot even be read
+            return {"raised": _raised(error), "phase": "run"} | before.left(arguments, module)
+        row |= before.left(arguments, module)
         if call.backward:
             row["gradients"] = made["gradients"]
             row["written"] |= _no_longer_given(given)
-        kept = [each.detach().clone() for each in tensors_in(result)]
         # what is memory of an argument or of the model may change by later steps, and does so in plain PyTorch too
         if not row["aliases"]:
             self._results.append((len(self._results), result, kept))
-        self._arguments[step.model] = (call, arguments)
+        if step.action != "fail":
+            self._arguments[step.model] = (call, arguments)
         return row
 
     def _given(self, step: Step, call: Call) -> list[Any]:

@@ -112,17 +112,15 @@ class OperatorTrial:
         if sample.get("exact") is not None and unstable(decode(sample["expected"]), decode(sample["exact"])):
             return Tried(Outcome.NOT_APPLICABLE, f"{UNSTABLE}: rounding decides about what is discrete in the result")
         tried = self._try_sample(sample, dtype)
-        if tried.outcome is Outcome.NOT_APPLICABLE:
-            return tried
         if tried.outcome is Outcome.TIMEOUT:  # a busy machine must charge nobody
             again = self._attempt(sample, dtype)
             tried = tried if again.outcome is Outcome.TIMEOUT else again
-        if tried.outcome is not Outcome.RIGHT and sample.get("unconfirmed"):
-            return self._confirmed(sample, tried)
-        return tried
+        return self._confirmed(sample, tried)
 
     def _confirmed(self, sample: dict[str, Any], tried: Tried) -> Tried:
-        """What a sample came to; not applicable where PyTorch itself does no better."""
+        """What a sample came to; not applicable where PyTorch itself does no better, if that is not known yet."""
+        if tried.outcome in (Outcome.RIGHT, Outcome.NOT_APPLICABLE) or not sample.get("unconfirmed"):
+            return tried
         told = {name: sample[name] for name in ("program", "inputs", "expected", "mode", "settled")}
         try:
             reason = self._ask_control("confirm_program", **told)
@@ -155,7 +153,7 @@ class OperatorTrial:
             yield Tried(Outcome.NOT_APPLICABLE, f"PyTorch itself fails while the samples are made: {error}")
             return
         for sample in samples:
-            yield self._try_sample(sample, dtype)
+            yield self._confirmed(sample, self._try_sample(sample, dtype))
 
     def _try_sample(self, sample: dict[str, Any], dtype: str) -> Tried:
         """What a sample comes to. Nobody is charged for what an earlier sample left behind in the process: a doubtful
@@ -168,11 +166,10 @@ class OperatorTrial:
         tried = self._attempt(sample, dtype)
         if fresh or tried.outcome not in _DOUBTFUL:
             return tried
-        if sample.get("unconfirmed"):
-            # a control that fares no better costs less than a fresh process
-            confirmed = self._confirmed(sample, tried)
-            if confirmed.outcome is Outcome.NOT_APPLICABLE:
-                return confirmed
+        # a control that fares no better costs less than a fresh process
+        confirmed = self._confirmed(sample, tried)
+        if confirmed.outcome is Outcome.NOT_APPLICABLE:
+            return confirmed
         self._drop_subject()
         again = self._attempt(sample, dtype)
         if again.outcome in _DOUBTFUL:

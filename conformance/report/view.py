@@ -36,7 +36,7 @@ SHORT = {
 _BEHAVIOUR_COLUMNS = {"host": ("host",), "target": ("target", "host", "runtime")}
 
 #: The clauses of the operator table.
-_OF_THE_OPERATOR_TABLE = ("operators.table", "compile.operators")
+_OF_THE_OPERATOR_TABLE = ("operators.table", "compile.operators", "delegate.operators")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,6 +15,7 @@ import torch
 from hypothesis import HealthCheck, Phase, settings
 
 from conformance.generate import OPERATORS, THEMES_OF_PROGRAMS, THEMES_OF_SCENARIOS, TRAINING
+from conformance.generate.answers import answered, read
 from conformance.generate.axes import AXES
 from conformance.generate.drawing import Draw, independent_draws
 from conformance.generate.grammar import RULES, Abandoned, Builder, Rule
@@ -29,6 +30,7 @@ from conformance.generate.program import (
     Line,
     Method,
     Program,
+    Scalar,
     Step,
     TensorSpec,
     Trial,
@@ -170,6 +172,34 @@ def test_lowering_happens_in_its_mode() -> None:
         play(Trial((PROGRAM,), (Step("model"), Step("lower", 0, mode))), Asking(copies=True))
     assert seen == [(torch.float32, False), (torch.float32, True), (torch.float64, False)]
     assert torch.get_default_dtype() == torch.float32
+
+
+def test_what_cannot_be_read_of_a_result_is_the_backends_error() -> None:
+    class Unreadable(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, *arguments: Any, **named: Any) -> Any:
+            raise RuntimeError("not with me")
+
+    class Odd(Shadow):
+        def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Any:
+            return lambda *arguments: torch.ones(2).as_subclass(Unreadable)
+
+    call = Call((SPEC, Scalar("int", 2)))
+    trial = Trial((PROGRAM,), (Step("model"), Step("lower"), Step("call", call=call)))
+    rows = read(answered(play(trial, Odd(copies=True))), trial)
+    assert (rows[2]["raised"]["type"], rows[2]["phase"]) == ("RuntimeError", "run")
+
+
+def test_a_backend_that_takes_whatever_it_is_given_can_be_called_on() -> None:
+    class Lenient(Shadow):
+        def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Any:
+            return lambda *arguments: torch.ones(2)
+
+    call = Call((SPEC, Scalar("int", 2)))
+    acts = (Step("call", call=call), Step("fail", 0, "too few", call=call), Step("refill", call=call))
+    trial = Trial((PROGRAM,), (Step("model"), Step("lower"), *acts))
+    rows = read(answered(play(trial, Lenient(copies=True))), trial)
+    assert all("result" in row for row in rows[2:5])
 
 
 def test_what_a_backend_declares_missing_is_not_drawn() -> None:

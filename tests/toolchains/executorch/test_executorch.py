@@ -15,6 +15,7 @@ HAS_DELEGATES = importlib.util.find_spec("torch_conformance_saboteurs_executorch
 LACKING = toolchain_named("executorch").lacking() or ("" if HAS_DELEGATES else "its plugins: see .ci/executorch")
 pytestmark = pytest.mark.skipif(bool(LACKING), reason=LACKING)
 
+OF_TWO_OPERATORS = ("--conformance-operators=add,argmax", "--conformance-operator-samples=1")
 FEW = "(test_outputs and (add or linear)) or (test_delegated and left_over) or test_unregistered or test_target"
 
 
@@ -41,6 +42,15 @@ def test_where_it_is_not_available_it_is_refused_by_name(shared_run: Callable[..
     refused = [name for name in verdicts if name.startswith(("registry.target", "registry.unregistered"))]
     assert len(refused) == 3
     assert {verdicts[name] for name in refused} == {("PASS", "")}
+
+
+def test_the_table_of_operators_tells_what_is_taken_and_what_is_left(shared_run: Callable[..., Run]) -> None:
+    run = shared_run("--backend=adds_a_thousandth", "--conformance-select=delegate.operators", *OF_TWO_OPERATORS)
+    assert run.exit_code == 0, run.output
+    found = {(row["operator"], row["dtype"]): row for row in run.report("adds_a_thousandth")["operators"]["rows"]}
+    assert found["add", "float32"]["outcome"] == "wrong"
+    assert found["argmax", "float32"]["outcome"] == "not_applicable"
+    assert "leaves all of it to PyTorch" in found["argmax", "float32"]["message"]
 
 
 def test_a_delegate_whose_programs_run_elsewhere_is_held_against_the_contract_as_far_as_lowering_goes(

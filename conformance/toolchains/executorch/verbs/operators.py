@@ -47,18 +47,28 @@ class _Sample(torch.nn.Module):
 
 
 @verb
+def operators(session: Session) -> dict[str, list[str]]:
+    """Every operator that PyTorch has samples for, and the dtypes in which it takes them and ExecuTorch may."""
+    with Subject():
+        return {name: _possible(samples.dtypes_of(name)) for name in samples.database()}
+
+
+@verb
+def operator_samples(session: Session, operator: str, dtype: str, seed: int, count: int) -> list[dict[str, Any]]:
+    """Samples of an operator as PyTorch has them, in the form of ``varied_samples``."""
+    found = samples.samples_of(operator, dtype, seed, count)
+    return [{"reason": sample} if isinstance(sample, str) else _exported(sample) for sample in found]
+
+
+@verb
 def operator_themes(session: Session) -> dict[str, dict[str, list[str]]]:
     """The operators of each theme, with the dtypes in which PyTorch takes them and ExecuTorch may."""
-    assert ExecuTorch.programs is not None
-    lacks = ExecuTorch.programs.lacks
     with Subject():
         themes = samples.themes()
-    for operators in themes.values():
-        for name, dtypes in list(operators.items()):
-            operators[name] = [each for each in dtypes if each not in lacks]
-            if not operators[name]:
-                del operators[name]
-    return themes
+    return {
+        theme: {name: possible for name, dtypes in found.items() if (possible := _possible(dtypes))}
+        for theme, found in themes.items()
+    }
 
 
 @verb
@@ -112,6 +122,12 @@ def forget_program(session: Session, program: int) -> None:
     """Destroy a lowered program."""
     with Subject():
         session.discard(program)
+
+
+def _possible(dtypes: list[str]) -> list[str]:
+    """Those in which a program of ExecuTorch can be."""
+    assert ExecuTorch.programs is not None
+    return [each for each in dtypes if each not in ExecuTorch.programs.lacks]
 
 
 def _exported(sample: samples.Sample) -> dict[str, Any]:
