@@ -23,6 +23,8 @@ from conformance.toolchains import case_named, corpus
 TURNED_OFF = "generated cells were turned off by --conformance-generated=0"
 #: Why a cell that is LOST was not begun.
 LEFT_OUT = "left out: the time of --conformance-budget was over"
+#: What clauses without a target speak of that lower and run in one process.
+_RUN_WHAT_THEY_LOWER = (SpeaksOf.OPERATORS, SpeaksOf.GENERATED)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -140,6 +142,8 @@ def _cell(
         why = "declared missing: " + "; ".join(f"{name} ({reason})" for name, reason in sorted(lacking.items()))
     elif turned_off:
         decided, why = Verdict.NOT_EXERCISED, TURNED_OFF
+    elif description.only_lowers and (target is not None or clause.speaks_of in _RUN_WHAT_THEY_LOWER):
+        decided, why = Verdict.NOT_EXERCISED, description.only_lowers
     else:
         for role, state in (("host", host), ("target", target)):
             if state is not None and description.environment(state) is None:

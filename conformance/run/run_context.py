@@ -141,8 +141,6 @@ class RunContext:
             environment = description.environment(Availability.FULL) or {}
             toolchain = toolchain_named(description.toolchain)
 
-            description.expect_runnable()
-
             def device(role: str, start: Callable[[], Transport]) -> Device:
                 return Device(role, start, Ledger())
 
@@ -167,7 +165,6 @@ class RunContext:
             toolchain = toolchain_named(description.toolchain)
             traits = toolchain.programs
             assert traits is not None, "a toolchain with generated clauses says what its models do with programs"
-            description.expect_runnable()
 
             def opened(role: str, subject: dict[str, Any] | None, environment: dict[str, str | None]) -> Device:
                 return Device(role, lambda: self.pool.fork(toolchain.device(role), subject, environment), Ledger())
