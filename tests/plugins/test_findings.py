@@ -47,6 +47,8 @@ def test_a_reproducer_shows_what_it_says(script: Path) -> None:
     lacking = toolchain_named("executorch").lacking()
     if script.name.startswith("executorch_") and lacking:
         pytest.skip(lacking)
+    if script.name.startswith("executorch_openvino") and not all(map(_is_installed, ("openvino", "nncf"))):
+        pytest.skip("OpenVINO's delegate is not installed: pip install './plugins/executorch[openvino]'")
     finished = subprocess.run(
         [python, "-W", "ignore", str(script)], capture_output=True, text=True, timeout=240, check=False
     )
