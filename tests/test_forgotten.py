@@ -31,14 +31,12 @@ NOTES = ROOT / "changes"
 #: says how). A file that is up to date again has to go from here.
 STALE = {
     "XnnpackBackend/report.json",
-    "backend_with_compiler_demo/report.json",
     "inductor/report.json",
     "openvino/report.json",
     "openvino_aot_autograd/report.json",
     "relax/report.json",
     "selftest.json",
     "test_backend/report.json",
-    "test_backend_unavailable/report.json",
     "turbine_cpu/report.json",
 }
 

@@ -21,6 +21,8 @@ LIBRARIES = Path(torch.__file__).parent / "lib"
 ENVIRONMENTS = REPOSITORY / "build" / "environments"
 #: Vendors whose packages may be in environments of their own, made by `reports/regenerate.py`: what is imported there.
 VENDORS = {"docc": "docc.torch", "iree": "iree.turbine", "openvino": "openvino", "tvm": "tvm", "zentorch": "zentorch"}
+#: What delegates of ExecuTorch need beside it, by the extra of `plugins/executorch` that installs it.
+EXTRAS = {"openvino": ("openvino", "nncf"), "tosa": ("tosa_serializer",)}
 #: Where docc finds the compiler that it starts, and which one it starts without it.
 DOCC_COMPILER = ("DOCC_BACKEND_COMPILER", "clang++-21")
 #: What a vendor's package says where it leaves every model alone, since the processor lacks what it is made for.
@@ -47,8 +49,9 @@ def test_a_reproducer_shows_what_it_says(script: Path) -> None:
     lacking = toolchain_named("executorch").lacking()
     if script.name.startswith("executorch_") and lacking:
         pytest.skip(lacking)
-    if script.name.startswith("executorch_openvino") and not all(map(_is_installed, ("openvino", "nncf"))):
-        pytest.skip("OpenVINO's delegate is not installed: pip install './plugins/executorch[openvino]'")
+    for extra, modules in EXTRAS.items():
+        if script.name.startswith(f"executorch_{extra}_") and not all(map(_is_installed, modules)):
+            pytest.skip(f"it needs {' and '.join(modules)}: pip install './plugins/executorch[{extra}]'")
     finished = subprocess.run(
         [python, "-W", "ignore", str(script)], capture_output=True, text=True, timeout=240, check=False
     )
