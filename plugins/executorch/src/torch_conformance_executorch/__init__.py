@@ -76,10 +76,14 @@ class CoreMl(ExecuTorchBackend):
     only_lowers = "the run-time half of Core ML is for macOS and iOS"
 
     def partitioner(self, case: LoweredCase) -> Any:
-        """The partitioner of the documentation, without options."""
+        """The partitioner of the documentation, for iOS 18: without a target it makes programs for older systems, which
+        have neither state nor float16 as an input."""
+        import coremltools
+        from executorch.backends.apple.coreml.compiler import CoreMLBackend
         from executorch.backends.apple.coreml.partition import CoreMLPartitioner
 
-        return CoreMLPartitioner()
+        target = coremltools.target.iOS18
+        return CoreMLPartitioner(compile_specs=CoreMLBackend.generate_compile_specs(minimum_deployment_target=target))
 
 
 class Tosa(ExecuTorchBackend):
