@@ -186,3 +186,15 @@ def conj_view(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.dtype in (torch.float32, torch.float64):
         return torch.complex(torch.zeros_like(tensor), -tensor).conj().imag
     return tensor
+
+
+def spoilt(arguments: list[Any], how: str) -> list[Any]:
+    """Arguments that no model of such a program can take."""
+    match how:
+        case "too few":
+            return arguments[:-1]
+        case "too many":
+            return [*arguments, 1]
+        case "a string":
+            return ["not a tensor", *arguments[1:]]
+    return [None, *arguments[1:]]

@@ -117,6 +117,15 @@ def differs(one: torch.Tensor, other: torch.Tensor) -> bool:
     return bool(((one != other) & ~(one.isnan() & other.isnan())).any())
 
 
+def same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors have the same sizes, dtype and elements; all that is NaN counts as the same."""
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    if one.is_floating_point() or one.is_complex():
+        return bool(torch.equal(torch.nan_to_num(one), torch.nan_to_num(other)))
+    return bool(torch.equal(one, other))
+
+
 def _copied(value: Any) -> Any:
     """A value with copies of its tensors that have the same strides, where these can be copied."""
     if isinstance(value, torch.Tensor):

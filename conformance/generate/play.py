@@ -22,10 +22,10 @@ import torch
 from conformance.compare.values import tensors_in
 from conformance.devices.protocol import describe_exception
 from conformance.generate.answers import written
-from conformance.generate.inputs import arguments_of, make
+from conformance.generate.inputs import arguments_of, make, spoilt
 from conformance.generate.makers import Maker, MovingMaker, NotLowered, SavingMaker, Shadow
 from conformance.generate.noise import Noise
-from conformance.generate.observe import ABSENT, Before, differs, memories, observed, process_state
+from conformance.generate.observe import ABSENT, Before, differs, memories, observed, process_state, same_bits
 from conformance.generate.program import ELSEWHERE, FORWARD, MODES_OF_LOWERING, Call, Program, Step, Trial
 
 _numbers = itertools.count()
@@ -119,7 +119,7 @@ class Player:
 
     def end(self, before: dict[str, str], *, leaks: bool) -> dict[str, Any]:
         """What the trial left: results that changed after they were given, and what is not as it was in the process."""
-        late = [number for number, result, then in self._results if not all(map(_same_bits, tensors_in(result), then))]
+        late = [number for number, result, then in self._results if not all(map(same_bits, tensors_in(result), then))]
         after = process_state()
         names = sorted({*before, *after})
         changed = {
@@ -263,7 +263,7 @@ class Player:
             return arguments
         arguments = arguments_of(call, wide=self._wide)
         if step.action == "fail":
-            return _spoilt(arguments, step.detail)
+            return spoilt(arguments, step.detail)
         return arguments
 
 
@@ -271,18 +271,6 @@ def _in_a_thread(work: Callable[[], None]) -> None:
     """Do something in a fresh thread, and raise here what it raises."""
     with ThreadPoolExecutor(1) as executor:
         executor.submit(work).result()
-
-
-def _spoilt(arguments: list[Any], how: str) -> list[Any]:
-    """Arguments that no model of such a program can take."""
-    match how:
-        case "too few":
-            return arguments[:-1]
-        case "too many":
-            return [*arguments, 1]
-        case "a string":
-            return ["not a tensor", *arguments[1:]]
-    return [None, *arguments[1:]]
 
 
 def build(program: Program, seed: int, *, wide: bool = False) -> torch.nn.Module:
@@ -362,14 +350,6 @@ def _weights_for(tensor: torch.Tensor) -> torch.Tensor:
     # halves, which every dtype holds exactly
     count = torch.arange(tensor.numel(), dtype=torch.float64) % 5
     return (count / 2 + 1).to(tensor.dtype).reshape(tensor.shape)
-
-
-def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
-    if one.shape != other.shape or one.dtype != other.dtype:
-        return False
-    if one.is_floating_point() or one.is_complex():
-        return bool(torch.equal(torch.nan_to_num(one), torch.nan_to_num(other)))
-    return bool(torch.equal(one, other))
 
 
 def _raised(error: Exception) -> dict[str, Any]:

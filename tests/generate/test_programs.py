@@ -7,7 +7,6 @@ import dataclasses
 import json
 import random
 import re
-from typing import Any
 
 import hypothesis
 import pytest
@@ -15,22 +14,18 @@ import torch
 from hypothesis import HealthCheck, Phase, settings
 
 from conformance.generate import OPERATORS, THEMES_OF_PROGRAMS, THEMES_OF_SCENARIOS, TRAINING
-from conformance.generate.answers import answered, read
 from conformance.generate.axes import AXES
 from conformance.generate.drawing import Draw, independent_draws
 from conformance.generate.grammar import RULES, Abandoned, Builder, Rule
 from conformance.generate.inputs import arguments_of, make
-from conformance.generate.makers import Shadow
 from conformance.generate.places import values_of
-from conformance.generate.play import build, play
+from conformance.generate.play import build
 from conformance.generate.program import (
     ELSEWHERE,
     MODES_OF_LOWERING,
     Call,
     Line,
-    Method,
     Program,
-    Scalar,
     Step,
     TensorSpec,
     Trial,
@@ -150,56 +145,6 @@ def test_models_are_lowered_in_modes_where_lowering_comes_before_the_first_call(
 )
 def test_other_models_have_one_method(scope: Scope) -> None:
     assert not any(program.others for each in drawn(scope, 100, 5) for program in each.programs)
-
-
-def test_a_second_method_computes_what_it_says_with_the_same_state() -> None:
-    program = dataclasses.replace(PROGRAM, others=(Method("second", (Line("mul", "v0 = x0 * self.p0"),), "v0 - x1"),))
-    x = torch.full((3, 4), 2.0)
-    second: Any = build(program, 0).second
-    assert torch.equal(second(x, 3), x * make(SPEC) - 3)
-    dead = dataclasses.replace(program, others=(Method("second", (*program.lines, Line("neg", "v9 = -x0")), "v0"),))
-    assert [line.operator for line in dead.without_dead_code().others[0].lines] == ["to"]
-
-
-def test_lowering_happens_in_its_mode() -> None:
-    class Asking(Shadow):
-        def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Any:
-            seen.append((torch.get_default_dtype(), torch.are_deterministic_algorithms_enabled()))
-            return super().lower(module, dynamic=dynamic)
-
-    seen: list[tuple[torch.dtype, bool]] = []
-    for mode in ("", "deterministic", "default float64"):
-        play(Trial((PROGRAM,), (Step("model"), Step("lower", 0, mode))), Asking(copies=True))
-    assert seen == [(torch.float32, False), (torch.float32, True), (torch.float64, False)]
-    assert torch.get_default_dtype() == torch.float32
-
-
-def test_what_cannot_be_read_of_a_result_is_the_backends_error() -> None:
-    class Unreadable(torch.Tensor):
-        @classmethod
-        def __torch_function__(cls, *arguments: Any, **named: Any) -> Any:
-            raise RuntimeError("not with me")
-
-    class Odd(Shadow):
-        def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Any:
-            return lambda *arguments: torch.ones(2).as_subclass(Unreadable)
-
-    call = Call((SPEC, Scalar("int", 2)))
-    trial = Trial((PROGRAM,), (Step("model"), Step("lower"), Step("call", call=call)))
-    rows = read(answered(play(trial, Odd(copies=True))), trial)
-    assert (rows[2]["raised"]["type"], rows[2]["phase"]) == ("RuntimeError", "run")
-
-
-def test_a_backend_that_takes_whatever_it_is_given_can_be_called_on() -> None:
-    class Lenient(Shadow):
-        def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Any:
-            return lambda *arguments: torch.ones(2)
-
-    call = Call((SPEC, Scalar("int", 2)))
-    acts = (Step("call", call=call), Step("fail", 0, "too few", call=call), Step("refill", call=call))
-    trial = Trial((PROGRAM,), (Step("model"), Step("lower"), *acts))
-    rows = read(answered(play(trial, Lenient(copies=True))), trial)
-    assert all("result" in row for row in rows[2:5])
 
 
 def test_what_a_backend_declares_missing_is_not_drawn() -> None:
