@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance._util.remembered import recall, remember, state_of_package
 from conformance.api.availability import Availability
-from conformance.api.errors import DeviceEnded, SubjectError, TargetUnable
+from conformance.api.errors import DeviceEnded, SubjectError
 from conformance.api.features import Feature
 from conformance.api.saboteur import ENTRY_POINT_GROUP as SABOTEUR_GROUP
 from conformance.devices import Device, DeviceKind, Ledger, ZygotePool
@@ -47,11 +47,6 @@ class Description:
     def subject(self) -> dict[str, Any]:
         """What a device is told of the backend."""
         return dataclasses.asdict(self.source) | {"name": self.name, "libraries": list(self.libraries)}
-
-    def expect_runnable(self) -> None:
-        """Raise TargetUnable, with the reason, where nothing that is lowered can be run here."""
-        if self.only_lowers:
-            raise TargetUnable(self.only_lowers)
 
     def environment(self, state: Availability) -> dict[str, str | None] | None:
         """What puts a process into a state; None when the author gave no way."""

@@ -76,18 +76,18 @@ class Line:
 
 #: The method that a call calls if it says nothing else.
 FORWARD = "forward"
-#: The name of a second method, and how it is marked: scripting would not see it otherwise, and the class stays Python.
+#: The name of a second method.
 SECOND = "second"
-_EXPORTED = "@torch.jit.export"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Method:
-    """A method beside ``forward``, of the same arguments and state: its name, its statements, and what it returns."""
+    """A method of a model: its name, its statements, what it returns, and the decorator above it, if it has one."""
 
     name: str
     lines: tuple[Line, ...]
     result: str
+    decorator: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -107,6 +107,7 @@ class Program:
     modules: tuple[tuple[str, str], ...] = ()
     #: What it has of what is compared otherwise: "random", "writes" (to what it did not make itself), "branch".
     marks: tuple[str, ...] = ()
+    #: Methods beside ``forward``, of the same arguments and state.
     others: tuple[Method, ...] = ()
 
     @property
@@ -133,7 +134,7 @@ class Program:
         methods: list[str] = []
         for method in self.all_methods:
             body = [each for line in method.lines for each in line.text.splitlines()]
-            methods += [f"{_INDENT}{_EXPORTED}"] if method.name != FORWARD else []
+            methods += [f"{_INDENT}{method.decorator}"] if method.decorator else []
             methods += _method(method.name + header, [*body, f"return {method.result}"])
         text = "\n".join(
             [
@@ -342,7 +343,7 @@ def _program(plain: Mapping[str, Any]) -> Program:
         modules=tuple((name, text) for name, text in plain["modules"]),
         marks=tuple(plain["marks"]),
         others=tuple(
-            Method(each["name"], tuple(Line(**line) for line in each["lines"]), each["result"])
+            Method(**{**each, "lines": tuple(Line(**line) for line in each["lines"])})
             for each in plain.get("others", ())
         ),
     )

@@ -11,7 +11,7 @@ from conformance.generate import OPERATORS, THEMES_OF_PROGRAMS
 from conformance.generate.axes import AXES
 from conformance.generate.drawing import FLOATS, HUGE_SIZE, INTEGERS, LARGE_SIZES, Draw
 from conformance.generate.grammar import RULES, Abandoned, Builder, Rule
-from conformance.generate.program import SECOND, Argument, Method, Program, Scalar, TensorSpec
+from conformance.generate.program import SECOND, Argument, Program, Scalar, TensorSpec
 from conformance.toolchains import ProgramTraits
 
 _VALUES = AXES["value"]
@@ -48,7 +48,7 @@ class Scope:
     @property
     def takes_methods(self) -> bool:
         """Whether a model may have methods beside ``forward``."""
-        return self.traits.takes_methods and "several_methods" not in self.missing
+        return bool(self.traits.decorator_of_methods) and "several_methods" not in self.missing
 
     @property
     def is_side_by_side(self) -> bool:
@@ -89,11 +89,13 @@ def draw_program(draw: Draw, scope: Scope, most: int | None = None) -> tuple[Pro
     if not scope.takes_methods or not draw.chance(5):
         return program, arguments
     if draw.chance(2) and (near := with_near_number(draw, program)) is not None:
-        # graphs that nothing else tells apart
-        return dataclasses.replace(program, others=(Method(SECOND, near.lines, near.result),)), arguments
-    other = builder.beside()
-    _statements(other, 1 + draw.upto(most - 1), focus, everything)
-    return builder.program(result, [other.method(SECOND, _result(draw, scope, other))]), arguments
+        second = near.all_methods[0]  # graphs that nothing else tells apart
+    else:
+        other = builder.beside()
+        _statements(other, 1 + draw.upto(most - 1), focus, everything)
+        second = other.method(_result(draw, scope, other))
+    second = dataclasses.replace(second, name=SECOND, decorator=scope.traits.decorator_of_methods)
+    return builder.program(result, [second]), arguments
 
 
 def _statements(builder: Builder, wanted: int, focus: Sequence[Rule], everything: Sequence[Rule]) -> None:

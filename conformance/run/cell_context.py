@@ -184,8 +184,6 @@ class CellContext:
         pool = pools.get(role.partition(" ")[0], self._run.targets)  # "host without the runtime" is a host
 
         def start() -> Transport:
-            if subject and self._description and not role.startswith("host"):
-                self._description.expect_runnable()
             limits = self._run.limits(self.cell.backend) if subject and self._description else None
             return pool.fork(kind, subject, environment, limits)
 

@@ -64,8 +64,9 @@ class ProgramTraits:
     takes_python: bool
     #: Whether one process can lower a model and save it for another, which has never seen it.
     moves: bool = False
-    #: Whether a lowered model has all methods that its author exported, and not ``forward`` alone.
-    takes_methods: bool = False
+    #: The decorator by which a model says that a method beside ``forward`` is to be lowered too; empty where a lowered
+    #: model has ``forward`` alone.
+    decorator_of_methods: str = ""
     #: Whether a model may decide by the values of its tensors what it does.
     reads_values: bool = True
     #: Whether what is lowered serves one kind of call alone, and lowering takes long: so trials lower seldom, and call

@@ -20,6 +20,10 @@ def test_a_second_method_computes_what_it_says_with_the_same_state() -> None:
     x = torch.full((3, 4), 2.0)
     second: Any = build(program, 0).second
     assert torch.equal(second(x, 3), x * make(SPEC) - 3)
+    call = Call((SPEC, Scalar("int", 2)), method="second")
+    trial = Trial((program,), (Step("model"), Step("lower"), Step("call", call=call)))
+    (_, _, row, _) = read(answered(play(trial, Shadow(copies=True))), trial)
+    assert torch.equal(row["result"], make(SPEC) ** 2 - 2)
     dead = dataclasses.replace(program, others=(Method("second", (*program.lines, Line("neg", "v9 = -x0")), "v0"),))
     assert [line.operator for line in dead.without_dead_code().others[0].lines] == ["to"]
 

@@ -102,16 +102,18 @@ def test_drawn_trials_survive_json_and_are_the_same_for_a_seed(theme: str) -> No
     assert [trial_from_plain(json.loads(json.dumps(as_plain(each)))) for each in trials] == trials
 
 
+KNOWN = {f"{axis}={value}" for axis, values in AXES.items() for value in values}
+
+
 def test_drawn_trials_lie_on_the_axes() -> None:
-    known = {f"{axis}={value}" for axis, values in AXES.items() for value in values}
     met = {
         value
         for theme in (*THEMES_OF_PROGRAMS, TRAINING, *THEMES_OF_SCENARIOS)
         for trial in drawn(scope_of("dynamo", theme), 25, 1)
         for value in values_of(trial)
     }
-    assert met <= known
-    assert len(met) > 0.8 * len(known), f"never drawn: {sorted(known - met)}"
+    assert met <= KNOWN
+    assert len(met) > 0.8 * len(KNOWN), f"never drawn: {sorted(KNOWN - met)}"
 
 
 def test_models_of_delegates_have_several_methods_now_and_then_and_each_is_called() -> None:
@@ -123,6 +125,8 @@ def test_models_of_delegates_have_several_methods_now_and_then_and_each_is_calle
         called = {step.call.method for step in trial.steps if step.action == "call" and step.call is not None}
         assert called == {"forward", "second"}
         assert "    @torch.jit.export\n    def second(self" in program.source()
+    met = {value for trial in trials for value in values_of(trial)}
+    assert {"event=second method", "event=lowered in a mode"} <= met <= KNOWN
     assert any(
         [line.operator for line in program.lines] == [line.operator for line in program.others[0].lines]
         and program.lines != program.others[0].lines

@@ -45,7 +45,9 @@ class Processes:
 
     def call(self, verb: str, **arguments: Any) -> Any:
         self.asked.append(verb)
-        if verb == "varied_samples":
+        if verb == "operators":
+            return {"add": ["float32"]}
+        if verb in ("varied_samples", "operator_samples"):
             return [SAMPLE] * self.samples
         if verb == "confirm_program":
             return self.excuse
@@ -54,9 +56,9 @@ class Processes:
         return self.results.pop(0) if verb == "run_program" else 1
 
 
-def outcomes(processes: Processes, *, may_refuse: bool = True) -> Sequence[Tried]:
-    """What the samples come to."""
-    trial = OperatorTrial(
+def trial_of(processes: Processes, *, may_refuse: bool = True) -> OperatorTrial:
+    """Where operators are tried in these processes."""
+    return OperatorTrial(
         processes.open,
         processes.open,
         seed=0,
@@ -67,7 +69,12 @@ def outcomes(processes: Processes, *, may_refuse: bool = True) -> Sequence[Tried
         timed_out=lambda: None,
         may_refuse=may_refuse,
     )
-    return [tried for _, tried in trial.varied("add", "float32", seed=0, count=1, modes=[])]
+
+
+def outcomes(processes: Processes, *, may_refuse: bool = True) -> Sequence[Tried]:
+    """What the samples come to."""
+    varied = trial_of(processes, may_refuse=may_refuse).varied("add", "float32", seed=0, count=1, modes=[])
+    return [tried for _, tried in varied]
 
 
 def test_what_the_backend_leaves_is_nobodys_and_no_control_is_asked() -> None:
@@ -93,3 +100,10 @@ def test_a_backend_that_chooses_what_it_takes_refuses_nothing() -> None:
 
     assert outcomes(Processes(refusal()))[0].outcome is Outcome.REFUSED
     assert outcomes(Processes(refusal()), may_refuse=False)[0].outcome is Outcome.FAILED
+
+
+def test_the_table_charges_nobody_for_what_pytorch_does_no_better() -> None:
+    (excused,) = trial_of(Processes(WRONG, excuse="PyTorch does no better")).rows("add")
+    assert (excused["outcome"], excused["message"]) == ("not_applicable", "PyTorch does no better")
+    (charged,) = trial_of(Processes(WRONG)).rows("add")
+    assert charged["outcome"] == "wrong"

@@ -11,7 +11,9 @@ import pytest
 from support.generated_rows import FINDING, generated
 from support.small_reports import cell, report_of
 
+from conformance.api.clause import SpeaksOf
 from conformance.cli import main
+from conformance.contract import shipped_clauses
 from conformance.generate.axes import AXES
 from conformance.report import ReportError, assemble, read_report
 from conformance.report.formats.html import html
@@ -269,8 +271,11 @@ def test_many_causes_are_counted_and_not_shown() -> None:
     assert all(f"<code>op{number} " in html(report) for number in range(40))
 
 
-def test_generated_cells_of_operators_are_no_rows_of_the_operator_table() -> None:
+@pytest.mark.parametrize(
+    "clause", [each.id for each in shipped_clauses() if each.speaks_of is SpeaksOf.OPERATORS], ids=str
+)
+def test_generated_cells_of_operators_are_no_rows_of_the_operator_table(clause: str) -> None:
     """They stand in the grid, and a comparison tells where they are gone."""
     row = cell("pointwise", suite="operators", generated=generated()) | {"clause": "operators.correct"}
-    table = cell("add", suite="operators") | {"clause": "operators.table", "id": "operators.table[add]"}
+    table = cell("add", suite="operators") | {"clause": clause, "id": f"{clause}[add]"}
     assert [is_about_an_operator(read_part(CellRow, each)) for each in (row, table)] == [False, True]

@@ -21,7 +21,7 @@ from conformance.compare.values import encode
 from conformance.contract import shipped_clauses
 from conformance.devices import Limits
 from conformance.generate.inputs import make
-from conformance.generate.program import Call, Line, Program, Scalar, Step, TensorSpec, Trial
+from conformance.generate.program import Call, Line, Method, Program, Scalar, Step, TensorSpec, Trial
 from conformance.generate.tally import Finding
 from conformance.run.plan import cells_of
 from conformance.run.result import Record, Result
@@ -141,6 +141,16 @@ def test_what_was_played_before_is_played_before(toolchain: str) -> None:
 def test_what_does_not_repeat_has_none() -> None:
     with pytest.raises(CannotReproduce, match="did not repeat"):
         files_of(DOUBLED, "values", verdict="FLAKY")
+
+
+def test_a_second_method_and_the_mode_of_lowering_are_written() -> None:
+    program = dataclasses.replace(DOUBLED.programs[0], others=(Method("second", (), "x - 1"),))
+    steps = (Step("model"), Step("lower", 0, "no_grad"), Step("call", call=Call((_X,), method="second")))
+    trial = Trial((program,), steps)
+    text = "\n".join(Trials().steps(trial))
+    assert "    with torch.no_grad():\n        lowered0 = backend.lower(model0)\n" in text
+    assert "seen.result = lowered0.second(*inputs3)" in text
+    assert (trial.as_case, DOUBLED.as_case) == ("generated with methods", "generated")
 
 
 @pytest.mark.parametrize("layout", ["contiguous", "transposed", "stepped", "offset", "expanded", "channels_last"])

@@ -277,19 +277,17 @@ class Builder:
         other.marks = self.marks
         return other
 
-    def method(self, name: str, result: str) -> Method:
-        """The statements as a method."""
-        return Method(name, tuple(self._lines), result)
+    def method(self, result: str) -> Method:
+        """The statements as the method ``forward``."""
+        return Method(FORWARD, tuple(self._lines), result)
 
     def program(self, result: str, others: Sequence[Method] = ()) -> Program:
         """The program, without state and modules that nothing needs.
 
         Statements that nothing needs stay: a compiler meets dead code too, and must not lose what it writes.
         """
-        forward = self.method(FORWARD, result)
-        text = "\n".join(
-            [each for one in (forward, *others) for each in (*(line.text for line in one.lines), one.result)]
-        )
+        methods = (self.method(result), *others)
+        text = "\n".join(each for one in methods for each in (*(line.text for line in one.lines), one.result))
         parts = (self._parameters, self._buffers, self._modules)
         parameters, buffers, modules = (tuple(each for each in kept if f"self.{each[0]}" in text) for kept in parts)
         return Program(

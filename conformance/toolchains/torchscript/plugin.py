@@ -42,7 +42,7 @@ class TorchScript(Toolchain):
         takes_python=False,
         saves=True,
         moves=True,
-        takes_methods=True,
+        decorator_of_methods="@torch.jit.export",
     )
     conforming = ("reference", "python_control")
     library_hint = "registers no TorchScript backend (a static torch::jit::backend<...> object in it would)"
