@@ -62,7 +62,7 @@ def _pack(options: argparse.Namespace) -> int:
 
 
 def _unpack(options: argparse.Namespace) -> int:
-    from conformance.report import ReportError, read_report, write_report
+    from conformance.report import ReportError, printable, read_report, write_report
     from conformance.standalone.packs import PackError, unpacked_report
 
     try:
@@ -73,7 +73,7 @@ def _unpack(options: argparse.Namespace) -> int:
     except (PackError, ReportError) as error:
         return refuse(str(error))
     for name in missing:
-        print(f"not answered: {name}", file=sys.stderr)
+        print(f"not answered: {printable(name)}", file=sys.stderr)
     say(f"report: {options.output}")
     return 1 if missing else 0
 

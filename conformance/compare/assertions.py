@@ -25,19 +25,24 @@ __all__ = [
 
 def assert_strides_like(actual: Any, expected: Any, where: str) -> None:
     """Each tensor has the strides of its counterpart, where these say where an element lies."""
-    for index, (mine, theirs) in enumerate(zip(tensors_in(actual), tensors_in(expected), strict=True)):
-        found, wanted = _telling_strides(mine), _telling_strides(theirs)
-        check(found == wanted, f"{where}, tensor {index}: expected strides {theirs.stride()}, found {mine.stride()}")
+    all_of_mine, all_of_theirs = tensors_in(actual), tensors_in(expected)
+    check(
+        len(all_of_mine) == len(all_of_theirs),
+        f"{where}: expected {len(all_of_theirs)} tensors, found {describe(actual)}",
+    )
+    for index, (mine, theirs) in enumerate(zip(all_of_mine, all_of_theirs, strict=True)):
+        due = f"{where}, tensor {index}: expected strides {theirs.stride()}"
+        check(_has_strides(mine), f"{due}, found {describe(mine)}")
+        check(_telling_strides(mine) == _telling_strides(theirs), f"{due}, found {mine.stride()}")
 
 
 def assert_contiguous_like(actual: Any, expected: Any, where: str) -> None:
     """Each tensor of ``actual`` is contiguous where that of ``expected`` is."""
     for index, (mine, theirs) in enumerate(zip(leaves_of(actual), leaves_of(expected), strict=False)):
         if isinstance(mine, torch.Tensor) and isinstance(theirs, torch.Tensor) and theirs.is_contiguous():
-            check(
-                mine.is_contiguous(),
-                f"{where}, tensor {index}: expected contiguous strides {theirs.stride()}, found {mine.stride()}",
-            )
+            due = f"{where}, tensor {index}: expected contiguous strides {theirs.stride()}"
+            check(_has_strides(mine), f"{due}, found {describe(mine)}")
+            check(mine.is_contiguous(), f"{due}, found {mine.stride()}")
 
 
 def assert_requires_grad_like(actual: Any, expected: Any, where: str) -> None:
@@ -57,6 +62,11 @@ def assert_types_like(actual: Any, expected: Any, where: str) -> None:
     """The types of the two values agree, containers and their elements included."""
     mine, theirs = _shape_of_types(actual), _shape_of_types(expected)
     check(mine == theirs, f"{where}: expected the types {theirs}, found {mine} ({describe(actual)})")
+
+
+def _has_strides(tensor: torch.Tensor) -> bool:
+    """Whether a tensor has strides, which a nested or a sparse one has not."""
+    return not tensor.is_nested and tensor.layout is torch.strided
 
 
 def _telling_strides(tensor: torch.Tensor) -> list[int]:

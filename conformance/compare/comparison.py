@@ -144,7 +144,10 @@ def describe(value: Any) -> str:
         dtype = str(value.dtype).removeprefix("torch.")
         if value.is_nested or value.device.type != "cpu" or value.layout != torch.strided:
             return f"a tensor of {dtype}: {', '.join(f'{name} {found}' for name, found in _form(value).items())}"
-        elements = value.detach().flatten()[:4].tolist()
+        try:
+            elements = value.detach().flatten()[:4].tolist()
+        except RuntimeError as error:  # there are dtypes of which PyTorch makes tensors, and reads no element
+            return f"{dtype}{list(value.shape)}, which cannot be read ({error})"
         shown = [f"{each:.6g}" if isinstance(each, float) else str(each) for each in elements]
         dots = ", ..." if value.numel() > 4 else ""
         return f"{dtype}{list(value.shape)} [{', '.join(shown)}{dots}]"

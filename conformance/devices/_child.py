@@ -256,7 +256,7 @@ class Child:
         self._data.clear()
         try:
             answer = msgspec.convert(message, _Answer)
-        except msgspec.ValidationError as error:
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the second for a name that is no text
             self._end_with(DeviceGarbled(phase, f"an answer that is none: {error}"))
         if answer.unanswered is not None and not self._is_program:
             self._end_with(DeviceGarbled(phase, "an answer that only a program without Python can give"))

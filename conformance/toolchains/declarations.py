@@ -178,7 +178,11 @@ def expect_items(items: Any, bound: inspect.BoundArguments, name: str) -> None:
     its length if it is a list or tuple, else one."""
     bound.apply_defaults()
     said = bound.arguments[name]
-    wanted = said if isinstance(said, int) else len(said) if isinstance(said, list | tuple) else 1
+    expect_count(items, said if isinstance(said, int) else len(said) if isinstance(said, list | tuple) else 1)
+
+
+def expect_count(items: Any, wanted: int) -> None:
+    """Raise GarbledValue unless there are as many items as are wanted."""
     if len(items) != wanted:
         raise GarbledValue(f"an answer of {len(items)} items, where {wanted} were asked for")
 

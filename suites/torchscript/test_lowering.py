@@ -60,6 +60,7 @@ def test_methods(host: TorchScriptDevice, case: PreparedCase, record: Record) ->
     original = host.script(case)
     lowered = host.lower(original)
     wanted, found = host.signatures(original), host.signatures(lowered)
+    check(set(case.methods) <= set(wanted), f"{case.name} has the methods {sorted(wanted)}, and not {case.methods}")
     assert_same_signatures(found, {method: wanted[method] for method in case.methods})
     exposed = host.exposes(lowered, original)
     check(not exposed, f"the lowered module exposes attributes of the original: {exposed}")

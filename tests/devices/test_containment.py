@@ -124,6 +124,19 @@ def test_an_answer_that_is_none_is_garbled(pool: ZygotePool, answer: str) -> Non
     child.end()
 
 
+def test_a_name_in_an_answer_that_no_text_can_be_is_garbled(pool: ZygotePool) -> None:
+    """A program without Python answers as ``torch.save`` writes, which carries lone surrogates."""
+    sending = "from conformance.devices._framing import frame\n"
+    sending += "from conformance.toolchains.torchscript.native import MESSAGES\n"
+    sending += "message = {'number': 1, 'seconds': 1.0, 'warnings': [], chr(0xd800): 0}\n"
+    child = device(pool, f"{sending}os.write(connection(), frame(message, MESSAGES))\ntime.sleep(60)")
+    child.ask("register", {})
+    child._codec = MESSAGES
+    with pytest.raises(DeviceGarbled, match="surrogates not allowed"):
+        child.answer("register")
+    child.end()
+
+
 def test_a_list_takes_no_more_memory_than_its_message() -> None:
     data = b"\x02K" + (2**27).to_bytes(4, "big") + b"Q"
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -18,7 +18,9 @@ from support.project import Run
 from torch_conformance_reference import library_path
 from torch_conformance_saboteurs.build import DELEGATES, build
 
+import conformance.report
 from conformance.cli import main
+from conformance.standalone import packs
 from conformance.standalone.packs._values import digest_of, from_json, to_json
 from conformance.standalone.packs._write import _script as script_text
 
@@ -222,6 +224,17 @@ def test_missing_entries_are_named(packed: Packed, tmp_path: Path, capsys: pytes
     assert code == 1
     assert said == "not answered: lite.types[add-lite-yes/yes-yes/yes] backend 1\n"
     assert cells["lite.types[add-lite-yes/yes-yes/yes]"]["verdict"] == "NOT_EXERCISED"
+
+
+def test_what_a_pack_calls_its_entries_moves_no_cursor(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its names are somebody else's, as the rest of it."""
+    monkeypatch.setattr(conformance.report, "read_report", lambda path: None)
+    monkeypatch.setattr(conformance.report, "write_report", lambda path, report: None)
+    monkeypatch.setattr(packs, "unpacked_report", lambda *arguments: (None, ["one\x1b]0;", "two\nlines"]))
+    assert main(["unpack", str(tmp_path), "--report", "in.json", "--output", "out.json"]) == 1
+    assert capsys.readouterr().err == "not answered: one\\u001b]0;\nnot answered: two lines\n"
 
 
 def _edited(packed: Packed) -> None:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+import io
+import pickle
+import zipfile
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import torch
 from support.campaigns.answers import campaign
 
-from conformance.api.errors import GarbledValue
+from conformance.api.errors import ConformanceFailure, GarbledValue
+from conformance.compare.assertions import assert_contiguous_like, assert_strides_like
+from conformance.compare.comparison import describe
 from conformance.compare.values import encode
 from conformance.devices import Device
 from conformance.toolchains.declarations import Value, ask, expected, reading
+from conformance.toolchains.dynamo.assertions import assert_dropped_alike
+from conformance.toolchains.dynamo.client import Trained
 from conformance.toolchains.torchscript.answers import Graph
-from conformance.toolchains.torchscript.client import Ability
-from conformance.toolchains.torchscript.damage.archive import records
+from conformance.toolchains.torchscript.client import Ability, Step, TorchScriptDevice
+from conformance.toolchains.torchscript.damage.archive import debug_handles, flips, records, truncations
 
 
 @pytest.mark.parametrize(
@@ -117,6 +126,74 @@ def test_changed_answers_are_the_backends_own() -> None:
     assert {"PASS", "FAIL"} <= verdicts
 
 
-def test_an_artifact_that_is_no_archive_is_garbled() -> None:
+@pytest.mark.parametrize("read", [records, lambda data: flips(data, 0, 1), lambda data: truncations(data, 0, 1)])
+def test_an_artifact_that_is_no_archive_is_garbled(read: Callable[[bytes], Any]) -> None:
+    with pytest.raises(GarbledValue, match="an artifact"):
+        read(b"")
     with pytest.raises(GarbledValue, match="no archive"):
         records(b"PK")
+
+
+def _archive(name: str, data: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(name, data)
+    return file.getvalue()
+
+
+def test_an_archive_whose_directory_lies_before_its_beginning_is_garbled() -> None:
+    """For which zipfile raises ValueError, and no error of its own."""
+    damaged = bytearray(_archive("data.pkl", b"data"))
+    directory = damaged.rindex(b"PK\x01\x02")
+    damaged[directory + 42 : directory + 46] = b"\x00\x00\x00\x00"
+    with pytest.raises(GarbledValue, match="no archive: ValueError: negative seek"):
+        records(bytes(damaged[4:]))
+
+
+@pytest.mark.parametrize("table", [b"", b"no pickle", pickle.dumps([1]), pickle.dumps([(1, 2)])])
+def test_a_table_of_debug_handles_that_is_none_is_garbled(table: bytes) -> None:
+    with pytest.raises(GarbledValue, match="a table of debug handles that is none"):
+        debug_handles(_archive("model/callstack_debug_map.pkl", table))
+
+
+def test_what_has_too_few_tensors_has_other_strides() -> None:
+    one = torch.ones(2, 3)
+    for found, expected_ in (([], [one]), ([one, one], [one])):
+        with pytest.raises(ConformanceFailure, match="expected 1 tensors, found"):
+            assert_strides_like(found, expected_, "m")
+
+
+def test_what_is_sparse_has_no_strides() -> None:
+    one = torch.ones(2, 3)
+    for asserts in (assert_strides_like, assert_contiguous_like):
+        with pytest.raises(ConformanceFailure, match="found a tensor of float32: "):
+            asserts([one.to_sparse()], [one], "m")
+
+
+def test_a_tensor_of_which_no_element_can_be_read_is_described() -> None:
+    assert describe(torch.empty(2, dtype=torch.bits8)).startswith("bits8[2], which cannot be read")
+
+
+@pytest.mark.parametrize(
+    ("results", "gradients"),
+    [
+        ([], []),
+        ([torch.ones(4)] * 2, [{"argument 0": torch.ones(4)}]),
+        ([torch.ones(4).bool()], [{"argument 0": torch.ones(4)}]),
+        ([torch.ones(4)], []),
+        ([torch.ones(4)], [{"argument 0": None}]),
+        ([torch.ones(4)], [{"argument 0": torch.ones(3)}]),
+    ],
+)
+def test_what_was_dropped_is_told_of_one_result_and_its_gradient(results: Any, gradients: Any) -> None:
+    """A result that was detached has no gradient at all."""
+    with pytest.raises(ConformanceFailure, match="m: "):
+        assert_dropped_alike(Trained(results, [True], gradients), 0.25, "m")
+
+
+def test_there_are_modes_for_each_step_and_before() -> None:
+    device = cast(Any, SimpleNamespace(_modes_under=lambda guard, steps: [{"grad": True}] * 3))
+    for steps in (1, 3):
+        with pytest.raises(GarbledValue, match="items, where"):
+            TorchScriptDevice.modes_under(device, "no_grad", [Step(call=("forward", ()))] * steps)
+    assert len(TorchScriptDevice.modes_under(device, "no_grad", [Step(call=("forward", ()))] * 2)) == 3

@@ -14,6 +14,7 @@ from conformance.api.errors import ConformanceFailure, SubjectError
 from conformance.api.features import dynamic_shapes, unbacked_sizes
 from conformance.api.verdicts import NotApplicable
 from conformance.compare.assertions import assert_close, assert_equal, assert_strides_like
+from conformance.compare.comparison import describe
 from conformance.discovery.describing import Description
 from conformance.run.result import Record
 from conformance.toolchains import case_named
@@ -227,9 +228,17 @@ def assert_training_refused(
 
 def assert_dropped_alike(found: Trained, share: float, where: str) -> None:
     """The gradient of the first argument is zero exactly where the result is, which is so in about ``share`` of it."""
-    (result,), (gradients,) = found.results, found.gradients
+    floating = [each for each in found.results if each.is_floating_point()]
+    if len(floating) != 1 or len(found.results) != 1:
+        raise ConformanceFailure(f"{where}: expected a tensor of floating point, found {describe(found.results)}")
+    (result,) = floating
+    gradient = found.gradients[0].get("argument 0") if found.gradients else None
+    if gradient is None:
+        raise ConformanceFailure(f"{where}: there is no gradient: the result does not depend on the argument")
+    if gradient.shape != result.shape or not gradient.is_floating_point():
+        raise ConformanceFailure(f"{where}: expected a gradient like {describe(result)}, found {describe(gradient)}")
     dropped = result == 0
-    differing = int((dropped != (gradients["argument 0"] == 0)).sum())
+    differing = int((dropped != (gradient == 0)).sum())
     check(differing == 0, f"{where}: {differing} of {dropped.numel()} elements are dropped one way and not the other")
     # Five standard deviations: once in two million draws.
     allowed = 5 * (share * (1 - share) / dropped.numel()) ** 0.5

@@ -9,6 +9,8 @@ import dataclasses
 import statistics
 from typing import Annotated, Any, Self
 
+import torch
+
 from conformance.api.case import Call
 from conformance.api.errors import SubjectError
 from conformance.compare.values import decode
@@ -52,11 +54,13 @@ Surroundings = dict[str, str]
 Program = Annotated[bytes, Saved("program")]
 PackageData = Annotated[bytes, Saved("package")]
 CacheData = Annotated[bytes, Saved("cache")]
-#: A list of values; for each time of going back the gradients by name; a result and its gradients; gradients alone.
-Values = Annotated[list[Any], Mark.VALUE]
-Rounds = Annotated[list[dict[str, Any]], Mark.VALUE]
+#: Losses, or the tensors of a result.
+Tensors = Annotated[list[torch.Tensor], Mark.VALUE]
+#: For each time of going back the gradients by name, None for what the result does not depend on.
+Rounds = Annotated[list[dict[str, torch.Tensor | None]], Mark.VALUE]
+#: A result and its gradients; gradients alone.
 ResultAndGradients = Annotated[tuple[Any, Any], Mark.VALUE]
-Gradients = Annotated[tuple[Any, ...], Mark.VALUE]
+Gradients = Annotated[tuple[torch.Tensor | None, ...], Mark.VALUE]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -81,7 +85,7 @@ class Package(Handle):
 class Trained:
     """A call that was gone back from: the tensors of its result, which of them require grad, and the gradients."""
 
-    results: Values
+    results: Tensors
     requires_grad: list[bool]
     #: By the name of an argument ("argument 0") or a parameter; one mapping for each time that it went back.
     gradients: Rounds
@@ -275,7 +279,7 @@ class DynamoDevice(CellDevice):
         """Gradients of a sum that contains the squares of a model's gradients, one for each argument."""
 
     @ask(phase="run")
-    def train(self, model: Model, calls: tuple[InputsOf, ...], rate: float = 0.5) -> tuple[Values, NamedValues]:
+    def train(self, model: Model, calls: tuple[InputsOf, ...], rate: float = 0.5) -> tuple[Tensors, NamedValues]:
         """A step of gradient descent for each call: the losses, and the parameters afterwards."""
 
     # What surrounds a call, and what a call leaves behind.
@@ -370,6 +374,12 @@ class DynamoDevice(CellDevice):
         first, *later = self.effort(model, inputs, calls)
         with reading("effort"):
             return {what: first[what] - statistics.median(each[what] for each in later[-3:]) for what in first}
+
+    def functions_entered(self, model: Model, inputs: tuple[Any, ...], calls: int) -> float:
+        """How many Python functions the last of so many calls enters."""
+        last = self.effort(model, inputs, calls)[-1]
+        with reading("effort"):
+            return last["functions"]
 
     @ask(phase="run")
     def tracing_done(self, model: Model, inputs: Inputs) -> list[str]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import torch
+
 from conformance.api.assertions import check
 from conformance.api.case import Call
-from conformance.api.errors import SubjectError
+from conformance.api.errors import ConformanceFailure, SubjectError
 from conformance.api.verdicts import NotExercised
 from conformance.compare.assertions import assert_close
+from conformance.compare.comparison import describe
 from conformance.toolchains.executorch.client import Called, Contents, ExecuTorchDevice, Method, PreparedCase
 
 
@@ -32,7 +35,8 @@ def assert_within_a_quantum(found: Sequence[Any], expected: Sequence[Any], quant
         if not quantum:
             assert_close(one, other, f"{where}, output {place}")
             continue
-        check(one.shape == other.shape, f"{where}, output {place}: expected {other.shape}, found {one.shape}")
+        if not isinstance(one, torch.Tensor) or (one.dtype, one.shape) != (other.dtype, other.shape):
+            raise ConformanceFailure(f"{where}, output {place}: expected {describe(other)}, found {describe(one)}")
         steps = ((one - other).abs().max() / quantum).item()
         check(steps <= 1.01, f"{where}, output {place}: expected at most one step of {quantum:.3g}, found {steps:.3g}")
 
@@ -48,6 +52,7 @@ def assert_called(found: Called, calls: Sequence[Call], where: str) -> None:
     """Calls by a caller that owns all memory gave what is expected of each, and left alone what is not theirs."""
     check_memory(found, where)
     check(found.code == 0, f"{where}: expected no error, found {found.code:#x} in the phase {found.phase!r}")
+    check(len(found.results) == len(calls), f"{where}: expected {len(calls)} results, found {len(found.results)}")
     for number, (result, call) in enumerate(zip(found.results, calls, strict=True)):
         assert_close(result, call.expected, f"{where}.{call.method}, call {number}")
 

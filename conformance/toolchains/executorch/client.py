@@ -261,7 +261,7 @@ class ExecuTorchDevice(CellDevice):
     @ask(phase="run", each="calls")
     def _trace(self, program: ProgramData, calls: list[Call]) -> list[list[Event]]: ...
 
-    @ask(phase="init")
+    @ask(phase="init", each="methods")
     def load_unlinked(self, program: ProgramData, methods: Sequence[str]) -> list[Method]:
         """Load a .pte and methods of it from a file, and remove the file."""
 
@@ -286,7 +286,7 @@ class ExecuTorchDevice(CellDevice):
         """What a method gives for fresh copies of the inputs."""
         return self.run_often(method, inputs, 1)[0]
 
-    @ask(verb="run")
+    @ask(verb="run", each="repeat")
     def run_often(self, method: Method, inputs: Inputs, repeat: int) -> list[Value]:
         """The same, each of ``repeat`` times."""
 
@@ -298,7 +298,7 @@ class ExecuTorchDevice(CellDevice):
     def run_in_turns(self, program: ProgramData, call: Call) -> list[Value]:
         """A program, loaded by one thread, called by two others one after the other, and dropped by a fourth."""
 
-    @ask(phase="run")
+    @ask(phase="run", each="calls")
     def run_at_once(self, methods: Sequence[Method], calls: Sequence[Call], repeat: int) -> Threads:
         """Each call by a thread of its own, with a method of its own, ``repeat`` times."""
 
@@ -345,7 +345,7 @@ class ExecuTorchDevice(CellDevice):
         """Load the method of some calls, make them, and let it go. It gets so many bytes of ``temporary`` and of
         ``lasting`` memory, -1 for any amount; the ``data`` of a .ptd; and load-time ``options`` for a backend."""
 
-    @ask(phase="run")
+    @ask(phase="run", each="calls")
     def call_natively_at_once(self, program: ProgramData, calls: Sequence[Call], repeat: int) -> Threads:
         """Each call by a thread of its own with a program of its own, ``repeat`` times, with no lock of Python's."""
 

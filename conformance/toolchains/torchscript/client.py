@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, cast
 
 from conformance.api.case import Call
 from conformance.compare.values import decode
@@ -21,6 +21,7 @@ from conformance.toolchains.declarations import (
     Saved,
     Value,
     ask,
+    expect_count,
     expected,
     reading,
 )
@@ -263,7 +264,9 @@ class TorchScriptDevice(CellDevice):
 
     def modes_under(self, guard: str, steps: list[Step]) -> list[dict[str, bool]]:
         """The thread's modes within a guard: at first, and after each step."""
-        return self._modes_under(guard, [step.action for step in steps])
+        modes = self._modes_under(guard, [step.action for step in steps])
+        expect_count(modes, 1 + len(steps))
+        return modes
 
     @ask(phase="run")
     def _modes_under(self, guard: str, steps: list[Artifact | Call]) -> list[dict[str, bool]]: ...
@@ -344,9 +347,14 @@ class TorchScriptDevice(CellDevice):
     def preprocess_count(self) -> int | None:
         """How often the backend has preprocessed in this process, as it counts itself; None where it does not."""
 
-    @ask(phase="probe")
     def claims(self, lowered: Module, count: int = 1) -> Claims:
         """The ``answers`` of ``is_available()`` to ``count`` questions; the third slowest took ``slow_seconds``."""
+        found = self._claims(lowered, count)
+        expect_count(found["answers"], count)
+        return found
+
+    @ask(phase="probe")
+    def _claims(self, lowered: Module, count: int) -> Claims: ...
 
     @ask(phase="probe")
     def claims_directly(self) -> bool:
@@ -371,12 +379,16 @@ class TorchScriptDevice(CellDevice):
 
     def read_bundle(self, module: Module, methods: list[str]) -> dict[str, Any]:
         """What every function for reading bundled inputs says, decoded."""
+
+        def inputs(data: bytes) -> list[tuple[Any, ...]]:
+            return cast(list[tuple[Any, ...]], expected(list[tuple[Any, ...]], decode(data)))
+
         read = self._read_bundle(module, methods)
         with reading("read_bundle"):
             functions = expected(dict[str, dict[str, Any]], decode(read["functions_and_info"]))
-            found = {"functions_and_info": functions, "for": {each: decode(read["for"][each]) for each in methods}}
+            found = {"functions_and_info": functions, "for": {each: inputs(read["for"][each]) for each in methods}}
             if "forward" in methods:
-                found |= {"all": decode(read["all"]), "count": read["count"]}
+                found |= {"all": inputs(read["all"]), "count": read["count"]}
         return found
 
     @ask(phase="bundle")

@@ -19,6 +19,8 @@ def main() -> int:
         drawn = campaigns.add_parser(name)
         drawn.add_argument("--number", type=int, default=number, help=f"how many (default: {number})")
         drawn.add_argument("--seed", type=int, default=1, help="what they are drawn from (default: 1)")
+        if name != "interruptions":
+            drawn.add_argument("--again", default="", metavar="NAME", help="one of them, as a finding names it")
     all_of_them = campaigns.add_parser("faults")
     all_of_them.add_argument("--cells", type=int, default=1, help="cells for each fault and phase (default: 1)")
     all_of_them.add_argument("--workers", type=int, nargs="+", default=[0, 2], help="a run for each (default: 0 2)")
@@ -40,9 +42,9 @@ def _seen(options: argparse.Namespace) -> faults.Seen | interruptions.Seen | Wat
         case "interruptions":
             return interruptions.campaign(options.number, options.seed)
         case "answers":
-            return answers.campaign(options.number, options.seed)
+            return answers.campaign(options.number, options.seed, again=options.again)
         case _:
-            return inputs.campaign(options.number, options.seed)
+            return inputs.campaign(options.number, options.seed, again=options.again)
 
 
 if __name__ == "__main__":

@@ -161,14 +161,14 @@ def check(command: list[str], output: Path) -> int:
     said = run_command(command)
     assert said.code in (0, 1, 2), command
     if "--format" not in command:  # a page is no text for a terminal
-        assert not _UNSEEN.search(said.out), command
-    assert not _UNSEEN.search(said.err), command
+        assert not _UNSEEN.search(said.out), (command, said.out)
+    assert not _UNSEEN.search(said.err), (command, said.err)
     if said.code == 2:
-        assert len(said.err.splitlines()) == 1, command
-        assert said.err.startswith("conformance: "), command
+        assert len(said.err.splitlines()) == 1, (command, said.err)
+        assert said.err.startswith("conformance: "), (command, said.err)
         assert len(said.err) < 3000, command
     elif command[0] != "unpack":  # which tells there what was not answered
-        assert said.err == "", command
+        assert said.err == "", (command, said.err)
     said.out.encode()
     if {"html", "markdown"} & set(command):
         assert "<script>x" not in said.out, command

@@ -49,17 +49,20 @@ SHARES = {"reports": 50, "certificates": 20, "expectations": 15, "goldens": 7, "
 _READERS_OF_EACH = 2
 
 
-def campaign(number: int, seed: int, kinds: tuple[str, ...] = tuple(SHARES)) -> Watch:
-    """Try so many inputs of these kinds, each of which is drawn from the seed and its own number."""
+def campaign(number: int, seed: int, kinds: tuple[str, ...] = tuple(SHARES), again: str = "") -> Watch:
+    """Try so many inputs of these kinds, each of which is drawn from the seed and its own number; or that one ``again``
+    whose name this is."""
+    names = [f"{kind} {seed}/{place}" for place, kind in enumerate(kinds_of(number, kinds))]
+    tried = [again] if again else names
     watch = Watch()
     with tempfile.TemporaryDirectory() as name, contract_of_the_desk(), _quiet():
         desk = furnish(Path(name))
-        if {"goldens", "packs"} & set(kinds):
+        if {"goldens", "packs"} & {who.split()[0] for who in tried}:
             furnish_with_artifacts(desk)
-        for place, kind in enumerate(kinds_of(number, kinds)):
+        for who in tried:
             work = Path(desk, "work")
             work.mkdir(exist_ok=True)
-            who = f"{kind} {seed}/{place}"
+            kind = who.split()[0]
             watch.attempt(kind, who, functools.partial(_TRIED[kind], Random(who), desk, work))
     return watch
 

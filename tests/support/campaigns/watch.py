@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import resource
+import sys
 import time
 import traceback
 from collections import Counter
@@ -45,15 +46,20 @@ class Watch:
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
-            self.findings.append(f"{who}: {''.join(traceback.format_exception(error))[-_TEXT_KEPT:]}")
+            self._found(f"{who}: {''.join(traceback.format_exception(error))[-_TEXT_KEPT:]}")
         seconds, taken = time.process_time() - began, max(0, _peak() - before)
         self.made[kind] += 1
         self.slowest = max(self.slowest, Extreme(seconds, who))
         self.largest = max(self.largest, Extreme(taken, who))
         if seconds > MOST_SECONDS:
-            self.findings.append(f"{who}: {seconds:.1f} s of CPU")
+            self._found(f"{who}: {seconds:.1f} s of CPU")
         if taken > MOST_BYTES:
-            self.findings.append(f"{who}: {taken / 2**20:.0f} MiB")
+            self._found(f"{who}: {taken / 2**20:.0f} MiB")
+
+    def _found(self, finding: str) -> None:
+        """Keep a finding, and tell it at once: a campaign takes hours, and standard error may be what is tried."""
+        self.findings.append(finding)
+        print(finding, file=sys.__stderr__, flush=True)
 
     def summary(self) -> str:
         """A few lines for who started the campaign."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import itertools
 import pickle
@@ -9,8 +10,7 @@ import random
 import re
 import struct
 import zipfile
-import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from conformance.api.errors import GarbledValue
 
@@ -33,7 +33,7 @@ _SETSTATE = re.compile(r"  def __setstate__\(self: (?P<type>[\w.]+),.*?(?=  def 
 def with_old_setstate(artifact: bytes) -> bytes:
     """The artifact with the ``__setstate__`` of releases before pytorch/pytorch#53068, which did not ask is_available.
 
-    Raises ValueError when the artifact holds no lowered module.
+    Raises GarbledValue when the artifact holds no lowered module.
     """
     changed = 0
 
@@ -41,23 +41,33 @@ def with_old_setstate(artifact: bytes) -> bytes:
         nonlocal changed
         if "LoweredModule" not in name or not name.endswith(".py"):
             return data
-        text, count = _SETSTATE.subn(lambda match: _OLD_SETSTATE.format(type=match["type"]), data.decode())
+        with _reading(f"{name} is no text"):
+            text, count = _SETSTATE.subn(lambda match: _OLD_SETSTATE.format(type=match["type"]), data.decode())
         changed += count
         return text.encode()
 
     older = rewritten(artifact, rewrite)
     if not changed:
-        raise ValueError("the artifact holds no __setstate__ of a lowered module")
+        raise GarbledValue("the artifact holds no __setstate__ of a lowered module")
     return older
 
 
 def records(artifact: bytes) -> dict[str, bytes]:
     """The archive's records by name. Raises GarbledValue for what is no archive: a device gave it for one."""
+    with _reading("an artifact that is no archive"), zipfile.ZipFile(io.BytesIO(artifact)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+@contextlib.contextmanager
+def _reading(what: str) -> Iterator[None]:
+    """A block that reads bytes which a device gave, and raises nothing but GarbledValue: zipfile and pickle raise
+    whatever comes of bytes that a damaged process sent."""
     try:
-        with zipfile.ZipFile(io.BytesIO(artifact)) as archive:
-            return {name: archive.read(name) for name in archive.namelist()}
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
-        raise GarbledValue(f"an artifact that is no archive: {error}") from error
+        yield
+    except GarbledValue:
+        raise
+    except Exception as error:
+        raise GarbledValue(f"{what}: {type(error).__name__}: {error}") from error
 
 
 def without_source_positions(artifact: bytes) -> bytes:
@@ -71,7 +81,9 @@ def without_source_positions(artifact: bytes) -> bytes:
 
 
 def truncations(artifact: bytes, seed: int, count: int) -> list[tuple[str, bytes]]:
-    """The artifact cut at ``count`` places, and what was done."""
+    """The artifact cut at ``count`` places, and what was done. Raises GarbledValue for one of no bytes."""
+    if not artifact:
+        raise GarbledValue("an artifact of no bytes")
     randomness = random.Random(seed)
     places = [randomness.randrange(len(artifact)) for _ in range(count)]
     return [(f"truncated to {at} of {len(artifact)} bytes", artifact[:at]) for at in places]
@@ -94,7 +106,7 @@ def _stretches(artifact: bytes) -> dict[str, range | list[int]]:
     """Where the data of each record lies in the archive, and all that is not data, as offsets."""
     stretches: dict[str, range | list[int]] = {}
     between = set(range(len(artifact)))
-    with zipfile.ZipFile(io.BytesIO(artifact)) as archive:
+    with _reading("an artifact that is no archive"), zipfile.ZipFile(io.BytesIO(artifact)) as archive:
         for info in archive.infolist():
             name_length, extra_length = struct.unpack_from("<HH", artifact, info.header_offset + 26)
             start = info.header_offset + 30 + name_length + extra_length
@@ -107,21 +119,22 @@ def _stretches(artifact: bytes) -> dict[str, range | list[int]]:
 def rewritten(artifact: bytes, rewrite: Callable[[str, bytes], bytes]) -> bytes:
     """The archive with the content of each record replaced by ``rewrite(name, content)``; the names stay."""
     result = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(artifact)) as archive, zipfile.ZipFile(result, "w", zipfile.ZIP_STORED) as copy:
-        for info in archive.infolist():
-            copy.writestr(info.filename, rewrite(info.filename, archive.read(info.filename)))
+    with zipfile.ZipFile(result, "w", zipfile.ZIP_STORED) as copy:
+        for name, data in records(artifact).items():
+            copy.writestr(name, rewrite(name, data))
     return result.getvalue()
 
 
 def debug_handles(artifact: bytes) -> list[tuple[int, str]]:
     """Each debug handle that a lite artifact knows, with the operator of the node that it stands for.
 
-    Raises ValueError for an artifact that was saved without debug information.
+    Raises GarbledValue for an artifact that was saved without debug information, and for a table that is none.
     """
     found = [data for name, data in records(artifact).items() if name.endswith("/callstack_debug_map.pkl")]
     if not found:
-        raise ValueError("the artifact has no table of debug handles: it was saved without debug information")
-    return [(handle, operator) for handle, _, operator, _ in _DataOnly(io.BytesIO(found[0])).load()]
+        raise GarbledValue("the artifact has no table of debug handles: it was saved without debug information")
+    with _reading("a table of debug handles that is none"):
+        return [(handle, operator) for handle, _, operator, _ in _DataOnly(io.BytesIO(found[0])).load()]
 
 
 class _DataOnly(pickle.Unpickler):
