@@ -1,8 +1,8 @@
 """One folder for all that a process of the harness has where temporary files go, and an end to what dead ones left.
 
 A process that is killed removes nothing. So it holds a lock on its folder, which goes with it however it ends: whoever
-makes the next folder there removes those that nobody holds. A lock is the kernel's, so that a process that is not to
-be seen from here (in another container, with the same temporary folder) holds its own as well.
+makes the next folder there, or is done with its own, removes those that nobody holds. A lock is the kernel's, so that a
+process that is not to be seen from here (in another container, with the same temporary folder) holds its own as well.
 """
 
 from __future__ import annotations
@@ -38,12 +38,14 @@ def private_folder(kind: str) -> tempfile.TemporaryDirectory[str]:
 
 
 def release_run_folder() -> None:
-    """Remove the folder of this process, where nothing is in it any more."""
+    """Remove the folder of this process, where nothing is in it any more; and those beside it that nobody holds, such
+    as of workers that were killed."""
     for place, held in list(_held.items()):
         with contextlib.suppress(OSError):
             if held.process == os.getpid():
                 os.rmdir(held.path)
                 os.close(_held.pop(place).descriptor)
+        sweep(Path(place))
 
 
 def sweep(place: Path) -> list[Path]:

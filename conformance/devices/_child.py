@@ -116,9 +116,13 @@ class Child:
         limits_message = {"memory_bytes": limits.memory_bytes, "file_bytes": limits.file_bytes}
         with theirs:
             files = (self._stdout, self._stderr, self._stack)
-            self._ticket = zygote.fork(
-                {**message, "limits": limits_message}, [theirs.fileno(), *(file.fileno() for file in files)]
-            )
+            try:
+                self._ticket = zygote.fork(
+                    {**message, "limits": limits_message}, [theirs.fileno(), *(file.fileno() for file in files)]
+                )
+            except BaseException:  # Ctrl-C too: nobody has it yet who could end it
+                self._discard()
+                raise
 
     def call(self, verb: str, arguments: dict[str, Any], phase: str, seconds: float | None = None) -> Reply:
         """Ask for a verb and wait for its answer, for ``seconds`` at most (the device's limit when None)."""
@@ -197,10 +201,14 @@ class Child:
             # Ctrl-C can come between the notice of its process id and whoever takes it: then the zygote ends the child,
             # when it ends itself.
             self._kill(_LOST_NOTICE_SECONDS)
+        self._zygote.forget(self._ticket)
+        self._discard()
+
+    def _discard(self) -> None:
+        """Close what the process was reached by, and remove its folder."""
         self._connection.close()
         for file in (self._stdout, self._stderr, self._stack):
             file.close()
-        self._zygote.forget(self._ticket)
         self._folder.cleanup()
 
     def _wait(self, phase: str, deadline: float, seconds: float) -> _Answer:

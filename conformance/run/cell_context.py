@@ -166,6 +166,8 @@ class CellContext:
             for device in (self.host, self.target, self.native, self.bare):
                 if device in arguments.values():
                     device.start()  # side by side: the target gets ready while the host is at work
+            if self.case is not None:
+                self._run.begin_calls(self.case.name, self._toolchain.name)
             function(**arguments)
             for device in self._devices:
                 device.release()

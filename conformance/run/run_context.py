@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from conformance.api.availability import Availability
 from conformance.api.case import Call
 from conformance.api.clause import SpeaksOf
-from conformance.api.errors import DeviceEnded, GoldensError, HarnessError, SubjectError
+from conformance.api.errors import GoldensError, HarnessError
 from conformance.api.verdicts import Outcome
 from conformance.contract import installed_clauses
 from conformance.devices import Device, Ledger, Limits, Pool, Transport, ZygotePool
@@ -23,9 +23,10 @@ from conformance.generate.laboratory import Laboratory
 from conformance.operators import SAMPLES
 from conformance.operators.trial import OperatorTrial
 from conformance.run.plan import Cell, cells_of
+from conformance.run.samples import Samples
 from conformance.targets.native import NativePool
 from conformance.toolchains import case_named, toolchain_named
-from conformance.toolchains.client import PreparedCase
+from conformance.toolchains.client import CellDevice, PreparedCase
 
 if TYPE_CHECKING:
     from conformance.generate.budget import Budget
@@ -81,7 +82,7 @@ class RunContext:
         self._trials: dict[str, OperatorTrial] = {}
         self._laboratories: dict[str, Laboratory] = {}
         self._timeouts: collections.Counter[str] = collections.Counter()
-        self._samples: dict[tuple[str, str, int], tuple[Call, ...]] = {}
+        self._samples: dict[str, Samples] = {}
         #: The outcomes of controls, by toolchain, id of the cell, name of the stand-in (or ""), number of the attempt.
         self.controls: dict[tuple[str, str, str, int], Outcome] = {}
 
@@ -194,20 +195,27 @@ class RunContext:
             laboratory.close()
         for trial in self._trials.values():
             trial.close()
+        for samples in self._samples.values():
+            samples.close()
         self.pool.close()
 
     def calls(self, name: str, toolchain: str) -> tuple[Call, ...]:
         """The sample calls of a case, with what eager PyTorch gives for them; computed in a control, once."""
-        key = (toolchain, name, self.seed)
-        if key not in self._samples:
+        return self._samples_of(toolchain).calls(name)
+
+    def begin_calls(self, name: str, toolchain: str) -> None:
+        """Let a control begin with :meth:`calls`, which somebody will soon ask for."""
+        self._samples_of(toolchain).begin(name)
+
+    def _samples_of(self, toolchain: str) -> Samples:
+        if toolchain not in self._samples:
             stack = toolchain_named(toolchain)
-            device = stack.client_class()(
-                "control", lambda: self.pool.fork(stack.device("control"), None, {}), Ledger()
-            )
-            try:
-                self._samples[key] = device.samples(name, self.seed)
-            except (DeviceEnded, SubjectError) as error:  # no backend was at work yet
-                raise HarnessError(f"PyTorch without a backend cannot make the samples of {name!r}: {error}") from error
-            finally:
-                device.end()
-        return self._samples[key]
+
+            def start() -> CellDevice:
+                device: CellDevice = stack.client_class()(
+                    "control", lambda: self.pool.fork(stack.device("control"), None, {}), Ledger()
+                )
+                return device
+
+            self._samples[toolchain] = Samples(start, self.seed)
+        return self._samples[toolchain]

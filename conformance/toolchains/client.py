@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 from conformance.api.case import Call
 from conformance.compare.values import decode
 from conformance.devices import Device
-from conformance.toolchains.declarations import Value, ask
+from conformance.toolchains.declarations import Value, ask, declaration_of
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -32,7 +33,14 @@ class CellDevice(Device):
 
     def samples(self, case: str, seed: int) -> tuple[Call, ...]:
         """The sample calls of a case, with what eager PyTorch gives for them here."""
-        return tuple(map(self.sample_call, self._samples(case, seed)))
+        return self.begin_samples(case, seed)()
+
+    def begin_samples(self, case: str, seed: int) -> Callable[[], tuple[Call, ...]]:
+        """Ask for :meth:`samples`, and let the device work: what is returned waits for them."""
+        declared = declaration_of(self._samples)
+        phase, arguments = declared.message(self, case, seed)
+        self.ask(declared.verb, phase, **arguments)
+        return lambda: tuple(map(self.sample_call, declared.read(self.answer(), self.last_reply)))
 
     @ask()
     def _samples(self, case: str, seed: int) -> list[dict[str, Any]]: ...

@@ -126,6 +126,11 @@ class Declaration:
                     arguments[name] = packed(hint, value)
         return phase, arguments
 
+    def read(self, value: Any, reply: Any) -> Any:
+        """What the method returns for a value that came back. Raises GarbledValue for one that is no answer."""
+        with reading(self.verb):
+            return unpacked(self.hints["return"], value, reply)
+
 
 def ask(*, verb: str = "", phase: str = "", each: str = "") -> Callable[[Asking], Asking]:
     """Declare a verb by a method without a body, which then asks a device for it.
@@ -143,8 +148,7 @@ def ask(*, verb: str = "", phase: str = "", each: str = "") -> Callable[[Asking]
             declared = declaration_of(asking)
             filed_under, arguments = declared.message(device, *given, **named)
             value = device.call(declared.verb, filed_under, **arguments)
-            with reading(declared.verb):
-                read = unpacked(declared.hints["return"], value, device.last_reply)
+            read = declared.read(value, device.last_reply)
             if each:
                 expect_items(read, declared.signature.bind(device, *given, **named), each)
             return read

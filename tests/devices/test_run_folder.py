@@ -54,6 +54,19 @@ def test_what_a_killed_process_left_is_removed_by_the_next(place: Path) -> None:
         assert [Path(mine).parent] == list(place.iterdir())
 
 
+def test_what_a_killed_worker_left_is_removed_by_who_outlives_it(place: Path) -> None:
+    with private_folder("device"):
+        killed, left = holding(place)
+        living, kept = holding(place)
+        killed.send_signal(signal.SIGKILL)
+        killed.communicate()
+    release_run_folder()
+    assert not left.parent.exists()
+    assert list(place.iterdir()) == [kept.parent]
+    living.send_signal(signal.SIGKILL)
+    living.communicate()
+
+
 def test_what_a_living_process_has_stays(place: Path) -> None:
     process, folder = holding(place)
     with private_folder("device"):

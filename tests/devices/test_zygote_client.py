@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import os
 import socket
+import tempfile
 import time
-from typing import Any
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from conformance._util.run_folder import PREFIX
 from conformance.api.errors import MachineTooSlow
-from conformance.devices import ZygoteKind
+from conformance.devices import Child, Limits, ZygoteKind
 from conformance.devices._zygote_client import _PATIENCE, Zygote
 
 KILLED, WELL = (-9, 0), (0, 0)
@@ -88,3 +92,20 @@ def test_two_children_are_told_apart(zygote: Zygote) -> None:
     zygote.forget(first)
     tells(zygote, ended(6, WELL), ended(5, KILLED))
     assert (zygote.end_of(first), zygote.end_of(second)) == (None, WELL)
+
+
+def test_a_child_that_was_interrupted_before_it_was_made_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever presses Ctrl-C while a zygote starts again would find its folder where temporary files go."""
+
+    def interrupted(message: Any, descriptors: list[int]) -> int:
+        raise KeyboardInterrupt
+
+    before = set(_folders()), len(os.listdir("/proc/self/fd"))
+    with pytest.raises(KeyboardInterrupt) as caught:
+        Child(cast(Any, SimpleNamespace(fork=interrupted)), {"program": [], "environment": {}}, Limits())
+    assert (set(_folders()), len(os.listdir("/proc/self/fd"))) == before
+    assert caught.tb, "as long as somebody has the traceback, nothing of it is collected"
+
+
+def _folders() -> list[Path]:
+    return list(Path(tempfile.gettempdir()).glob(f"{PREFIX}*/device-*"))

@@ -187,3 +187,6 @@ class PackRun(RunContext):
         if name not in self._pack_samples.rows:
             self._pack_samples.keep(name, super().calls(name, toolchain))
         return self._pack_samples.calls(name)
+
+    def begin_calls(self, name: str, toolchain: str) -> None:
+        """Nothing is begun: a pack may have the samples, and no process to make them."""

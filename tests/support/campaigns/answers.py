@@ -130,6 +130,9 @@ class RunOfSamples(RunContext):
             self.kept_calls[name, toolchain] = super().calls(name, toolchain)
         return self.kept_calls[name, toolchain]
 
+    def begin_calls(self, name: str, toolchain: str) -> None:
+        """What makes samples is no device of the cell's: it is asked before."""
+
 
 def record(wanted: Callable[[str], bool]) -> tuple[dict[str, Any], dict[Any, Any], list[RecordedCell]]:
     """The descriptions of the backends, the samples of cases, and a recorded cell of each clause that is ``wanted``."""

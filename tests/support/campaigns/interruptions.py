@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 
+from conformance._util.run_folder import sweep
 from conformance.report import ReportError, read_report
 from support.campaigns.faults import left_behind, processes_of
 
 ROLES = ("pytest", "worker", "zygote", "device")
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
-#: The exit codes that the README names, for a run that nobody ended from outside.
+#: The exit codes that docs/commands.md names, for a run that nobody ended from outside.
 _DOCUMENTED = (0, 1, 2, 10, 11)
 _LONGEST_RUN = 180
 #: How many processes below pytest get a signal before pytest itself does.
@@ -81,43 +82,45 @@ def _run(seen: Seen, random: Random, folder: Path) -> None:
     with (folder / "output").open("w+") as output:
         pytest = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=output)
         _wait(lambda: any(folder.glob("conformance-report/**/cells.jsonl")) or pytest.poll() is not None, _LONGEST_RUN)
-        last = ""
+        sent: list[str] = []
         for role in (*random.choices(ROLES[1 if workers else 2 :], k=_BEFORE), "pytest"):
             time.sleep(random.uniform(0, 2.5))
-            last = _interrupt(seen, random, role, pytest.pid, mark) or last
+            sent += _interrupt(seen, random, role, pytest.pid, mark)
         try:
             code = pytest.wait(_LONGEST_RUN)
         except subprocess.TimeoutExpired:
-            seen.findings.append(f"run {seen.runs}: still there {_LONGEST_RUN} s after {last}")
+            seen.findings.append(f"run {seen.runs}: still there {_LONGEST_RUN} s after {', '.join(sent)}")
             pytest.kill()
             code = pytest.wait()
         output.seek(0)
         said = output.read()
+    last = sent[-1] if sent else "nothing"
     seen.codes[f"{last} {code}"] += 1
-    where = f"run {seen.runs} (-n {workers}, {last})"
+    where = f"run {seen.runs} (-n {workers}, {', '.join(sent)})"
     if code not in _DOCUMENTED and code != -getattr(signal, last.rpartition(" ")[2], 0):
         seen.findings.append(f"{where}: exit code {code}: {said[-1500:]}")
     if "INTERNALERROR" in said:
         seen.findings.append(f"{where}: {said[said.index('INTERNALERROR') :][:2000]}")
     seen.findings += [f"{where}: {each}" for each in _broken(seen, folder)]
-    # who is killed can remove no folders: they are for the system to clean
-    temporary = None if last.endswith("SIGKILL") else folder / "temporary"
-    seen.findings += [f"{where}: left: {each}" for each in left_behind(mark, temporary, shared)]
+    seen.findings += [f"{where}: left: {each}" for each in left_behind(mark, None, shared)]
+    if last == "pytest SIGKILL":  # who is killed so can remove no folder
+        sweep(folder / "temporary")  # as the next run does
+    seen.findings += [f"{where}: left: temporary: {path.name}" for path in (folder / "temporary").iterdir()]
 
 
-def _interrupt(seen: Seen, random: Random, role: str, pytest: int, mark: str) -> str:
+def _interrupt(seen: Seen, random: Random, role: str, pytest: int, mark: str) -> list[str]:
     """Send a signal to one process of a role; which that was, if there is one."""
     found = [pid for pid in processes_of(mark) if _role(pid, pytest) == role]
     if not found:
-        return ""
+        return []
     sent = random.choice(SIGNALS)
     try:
         os.kill(random.choice(found), sent)
     except ProcessLookupError:
-        return ""
+        return []
     what = f"{role} {sent.name}"
     seen.sent[what] += 1
-    return what
+    return [what]
 
 
 def _role(pid: int, pytest: int) -> str:
