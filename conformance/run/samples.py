@@ -29,8 +29,12 @@ class Samples:
     _begun: tuple[str, Callable[[], tuple[Call, ...]]] | None = None
 
     def begin(self, case: str) -> None:
-        """Let the process begin with a case, unless it is at work on another: its samples will be asked for soon."""
-        if case not in self._known and self._begun is None:
+        """Let the process begin with a case, unless it is at work on another: its samples will be asked for soon. Where
+        there is none yet it is made, and not waited for."""
+        if self._device is None:
+            self._device = self.start()
+            self._device.start()
+        elif case not in self._known and self._begun is None:
             with contextlib.suppress(*_FAILURES):  # the next that asks is told
                 self._ask(case)
 

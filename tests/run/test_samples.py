@@ -24,13 +24,16 @@ class Machine:
     """Makes processes; ``script`` says of each request to any of them whether it dies of it."""
 
     script: list[bool] = dataclasses.field(default_factory=list)
-    started: int = 0
+    made: int = 0
     asked: list[str] = dataclasses.field(default_factory=list)
     ended: int = 0
 
-    def start(self) -> CellDevice:
-        self.started += 1
+    def make(self) -> CellDevice:
+        self.made += 1
         return cast(CellDevice, self)
+
+    def start(self) -> None:
+        """It is there."""
 
     def begin_samples(self, case: str, seed: int) -> Callable[[], tuple[Call, ...]]:
         self.asked.append(case)
@@ -49,41 +52,44 @@ class Machine:
 
 def test_one_process_serves_all_cases_and_each_once() -> None:
     machine = Machine()
-    samples = Samples(machine.start, 7)
+    samples = Samples(machine.make, 7)
+    samples.begin("a")
+    assert (machine.made, machine.asked) == (1, []), "what has just been made is not waited for"
     samples.begin("a")
     samples.begin("b")
     assert machine.asked == ["a"], "one at a time"
     assert [samples.calls(each)[0].method for each in ("a", "b", "a", "b")] == ["a", "b", "a", "b"]
     samples.begin("b")
-    assert (machine.started, machine.asked) == (1, ["a", "b"])
+    assert (machine.made, machine.asked) == (1, ["a", "b"])
     samples.close()
     assert machine.ended == 1
 
 
 def test_what_was_begun_for_another_case_is_kept() -> None:
     machine = Machine()
-    samples = Samples(machine.start, 7)
+    samples = Samples(machine.make, 7)
+    samples.calls("first")
     samples.begin("a")
     assert samples.calls("b")[0].method == "b"
     assert samples.calls("a")[0].method == "a"
-    assert machine.asked == ["a", "b"]
+    assert machine.asked == ["first", "a", "b"]
 
 
 @pytest.mark.parametrize("begun", ["", "a", "b"])
 def test_a_process_that_served_others_is_replaced_where_it_fails(begun: str) -> None:
     machine = Machine([False, True])
-    samples = Samples(machine.start, 7)
+    samples = Samples(machine.make, 7)
     samples.calls("first")
     if begun:
         samples.begin(begun)
     assert samples.calls("a")[0].method == "a"
     assert samples.calls("b")[0].method == "b"
-    assert machine.started == 2
+    assert machine.made == 2
 
 
 def test_a_case_that_pytorch_cannot_do_is_the_harnesss_error_each_time() -> None:
     machine = Machine([False, True, True])
-    samples = Samples(machine.start, 7)
+    samples = Samples(machine.make, 7)
     samples.calls("first")
     for _ in range(2):
         with pytest.raises(HarnessError, match="PyTorch without a backend cannot make the samples of 'a'"):
