@@ -71,7 +71,7 @@ def test_result_form(host: DynamoDevice, case: PreparedCase) -> None:
     """Compiled code returns a tuple or list of exactly the graph's outputs, also where there is one: Dynamo would take
     the first row of a bare tensor for the output."""
     lowered = host.lower(case)
-    host.run(lowered, case.call.inputs)
+    assert_close(host.run(lowered, case.call.inputs).result, case.call.expected, case.name)
     counts = host.counts(lowered)
     assert_counts(counts, case.name)
     check(not counts.malformed, f"{case.name}: {'; '.join(counts.malformed)}")
@@ -86,17 +86,20 @@ def test_strides(host: DynamoDevice, case: PreparedCase) -> None:
     """Outputs have the strides of eager PyTorch's: Dynamo has told the code behind the graph so."""
     lowered = host.lower(case)
     for call in case.calls:
-        assert_strides_like(host.run(lowered, call.inputs).result, call.expected, case.name)
+        result = host.run(lowered, call.inputs).result
+        assert_strides_like(result, call.expected, case.name)
+        assert_close(result, call.expected, case.name)
 
 
 @clause("compile.once", source=CACHED, cases=(*REPRESENTATIVE, "network"))
 def test_once(host: DynamoDevice, case: PreparedCase) -> None:
     """The first call lowers once; later calls lower nothing, and each runs the compiled code."""
     compiled = host.compile(case)
-    host.run(compiled, case.call.inputs)
+    assert_close(host.run(compiled, case.call.inputs).result, case.call.expected, f"{case.name}, the first call")
     assert_counts(host.counts(compiled), "the first call", lowerings=1)
     for call in case.calls:
-        host.run_often(compiled, call.inputs, 2, stance="fail_on_recompile")
+        for seen in host.run_often(compiled, call.inputs, 2, stance="fail_on_recompile"):
+            assert_close(seen.result, call.expected, f"{case.name}, called again")
     calls = 1 + 2 * len(case.calls)
     assert_counts(host.counts(compiled), f"{calls} calls", lowerings=1, least_runs=calls)
 
@@ -126,7 +129,8 @@ def test_first_call(
     before = other_case("graph_break")
     more = {}
     for device in (host, bare):
-        device.run(device.lower(before), before.call.inputs)
+        result = device.run(device.lower(before), before.call.inputs).result
+        assert_close(result, before.call.expected, before.name)
         more[device] = device.effort_at_first(device.lower(case), case.call.inputs, calls=6)
     assert_costs_little_more(more[host], {"functions": 5000}, "the first call", than="a later one")
     with record.reporting():
@@ -172,7 +176,9 @@ def test_aliases(host: DynamoDevice, case: PreparedCase) -> None:
     """Outputs share memory with the inputs and with one another exactly where they do in eager PyTorch."""
     lowered = host.lower(case)
     for call in case.calls:
-        assert_equal(host.run(lowered, call.inputs).shared, call.effects.shared, f"{case.name}, what shares memory")
+        seen = host.run(lowered, call.inputs)
+        assert_equal(seen.shared, call.effects.shared, f"{case.name}, what shares memory")
+        assert_close(seen.result, call.expected, case.name)
 
 
 @clause("compile.outputs-kept", cases=("chain", "reductions", "matmul", "several_outputs"))
@@ -191,7 +197,7 @@ def test_original_is_untouched(host: DynamoDevice, case: PreparedCase) -> None:
     before = host.state_of(original)
     lowered = host.lower(original, case.call.inputs)
     for call in case.calls:
-        host.run(lowered, call.inputs)
+        assert_same_call(host.run(lowered, call.inputs), call.effects, case.name)
         assert_same_call(host.run(original, call.inputs), call.effects, f"the original of {case.name}")
     assert_equal(host.state_of(original), before, "the original's parameters and buffers")
 

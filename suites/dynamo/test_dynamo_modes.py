@@ -132,7 +132,8 @@ def test_no_grad_then_training(host: DynamoDevice, bare: DynamoDevice, case: Pre
     original = bare.build(case)
     for guard in GUARDS[1:]:
         compiled = host.compile(case)
-        host.run(compiled, case.call.inputs, guard=guard)
+        result = host.run(compiled, case.call.inputs, guard=guard).result
+        assert_close(result, case.call.expected, f"{case.name} under {guard}")
         found = host.differentiate(compiled, case.call.inputs)
         expected = bare.differentiate(original, case.call.inputs)
         assert_trained_alike(found, expected, f"{case.name}, called under {guard} before")
@@ -172,7 +173,7 @@ def test_running_leaves_no_trace(host: DynamoDevice, case: PreparedCase, record:
     lowered = host.lower(case)
     before = {thread: host.surroundings(thread) for thread in ("this", "new")}
     for call in case.calls:
-        host.run(lowered, call.inputs)
+        assert_close(host.run(lowered, call.inputs).result, call.expected, case.name)
         for thread, expected in before.items():
             found = host.surroundings(thread, after="run")
             assert_same_surroundings(found, expected, f"{thread} thread after running {case.name}", record)
@@ -185,7 +186,7 @@ def test_pytorch_is_unchanged(host: DynamoDevice, bare: DynamoDevice, case: Prep
     backends. What is the backend's own (its name, its operators, its device type) it may add."""
     assert_pytorch_unchanged(host, bare, "after loading the backend")
     for device in (host, bare):
-        device.run(device.lower(case), case.call.inputs)
+        assert_close(device.run(device.lower(case), case.call.inputs).result, case.call.expected, case.name)
     assert_pytorch_unchanged(host, bare, f"after lowering and running {case.name}")
 
 
@@ -193,7 +194,7 @@ def test_pytorch_is_unchanged(host: DynamoDevice, bare: DynamoDevice, case: Prep
 def test_others_are_unchanged(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
     """After the backend was loaded and used, other backends are given the same graphs as in a process without it, and
     PyTorch's own compute the same bits."""
-    host.run(host.lower(case), case.call.inputs)
+    assert_close(host.run(host.lower(case), case.call.inputs).result, case.call.expected, case.name)
     found, results = host.compile_by_others(case)
     graphs, expected = bare.compile_by_others(case)
     for name, graph in graphs.items():
@@ -242,6 +243,9 @@ def test_thread_local(host: DynamoDevice, case: PreparedCase) -> None:
         check(not found.errors, f"{case.name}, a thread started under {guard}: {found.errors}")
         fresh = [{"grad mode": True, "inference mode": False}]
         assert_equal(found.modes, fresh, f"{case.name}: the modes of a thread that was started under {guard}")
+        for call, results in zip(case.calls, found.results, strict=True):
+            for result in results:
+                assert_close(result, call.expected, f"{case.name}, in a thread that was started under {guard}")
 
 
 @clause("modes.after-threads", source=(CACHED, EQUIVALENT), cases=("chain", "matmul"))

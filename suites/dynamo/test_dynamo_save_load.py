@@ -103,7 +103,8 @@ def test_packages_are_ready(host: DynamoDevice, target: DynamoDevice, case: Prep
     check(not loaded.work, f"loading the package of {case.name} does a compiler's work: {', '.join(loaded.work)}")
     model = target.build(case)
     for number in ("first", "second"):
-        _, work = target.run_package(loaded, model, case.call.inputs)
+        result, work = target.run_package(loaded, model, case.call.inputs)
+        assert_close(result, case.call.expected, f"{case.name}, the {number} call of its package")
         check(not work, f"the {number} call of the package does a compiler's work: {', '.join(work)}")
 
 
@@ -152,7 +153,7 @@ def test_second_process(host: DynamoDevice, target: DynamoDevice, bare: DynamoDe
     """A process that compiles what another one has compiled before it gives the same outputs, whatever was cached
     between them; and so does the same model with other weights."""
     for call in case.calls:
-        host.run(host.lower(case), call.inputs)
+        assert_close(host.run(host.lower(case), call.inputs).result, call.expected, f"{case.name} in a first process")
     lowered = target.lower(case)
     for call in case.calls:
         assert_close(target.run(lowered, call.inputs).result, call.expected, f"{case.name} in a second process")
@@ -172,7 +173,7 @@ def test_cache_artifacts(
 ) -> None:
     """``torch.compiler.save_cache_artifacts`` and ``load_cache_artifacts`` do no harm: a process that was given the
     artifacts of another one gives the same outputs, and so does the same model with other weights."""
-    host.run(host.lower(case), case.call.inputs)
+    assert_close(host.run(host.lower(case), case.call.inputs).result, case.call.expected, f"{case.name}, to be cached")
     artifacts = host.save_cache()
     if artifacts is None:
         record.note(f"{case.name}: nothing that this backend makes is kept in PyTorch's caches.")

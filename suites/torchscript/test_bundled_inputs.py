@@ -47,6 +47,7 @@ def test_bundled_inputs_run(host: TorchScriptDevice, target: TorchScriptDevice, 
     for method in case.methods:
         assert_equal(len(bundle["for"][method]), len(case.calls_of(method)), f"the inputs bundled for {method}")
         for inputs, call in zip(bundle["for"][method], case.calls_of(method), strict=True):
+            assert_equal(inputs, call.inputs, f"the inputs bundled for {method}")
             assert_close(target.run(loaded, method, inputs), call.expected, f"{case.name}.{method} on a bundled input")
 
 
@@ -72,7 +73,7 @@ def test_info(host: TorchScriptDevice, target: TorchScriptDevice, case: Prepared
     info = ["measured at noon", "größe: 2 by 3"]
     host.bundle(lowered, samples_of(case), info=info)
     loaded = target.load(host.save(lowered))
-    found = target.read_bundle(loaded, list(case.methods))["functions_and_info"]
+    found = assert_bundle(target, loaded, samples_of(case))["functions_and_info"]
     for method in case.methods:
         assert_equal(found.get(method, {}).get("info"), info, f"the info of {method}")
 

@@ -91,7 +91,7 @@ def test_deepcopy(host: TorchScriptDevice, case: PreparedCase) -> None:
     lowered = host.lower(case)
     duplicate = host.copy_deeply(lowered)
     for call in case.calls:
-        host.run_call(lowered, call)
+        assert_close(host.run_call(lowered, call)[0], call.expected, f"{case.name}, of which there is a copy")
         assert_close(host.run_call(duplicate, call)[0], call.expected, f"a copy of {case.name}")
     host.forget(lowered)
     for call in case.calls:

@@ -121,6 +121,9 @@ def test_thread_local(host: TorchScriptDevice, target: TorchScriptDevice, case: 
         found = target.run_in_threads([loaded], list(case.calls)[:1], threads=3, rounds=2, guard=guard)
         fresh = [{"grad mode": True, "inference mode": False}]
         assert_equal(found.modes, fresh, f"{case.name}: the modes of fresh threads, started under {guard}")
+        check(not found.errors, f"{case.name}, in threads that were started under {guard}: {found.errors}")
+        for result in found.results[0]:
+            assert_close(result, case.call.expected, f"{case.name}, in a thread that was started under {guard}")
         assert_equal(target.modes(), outside, f"{case.name}: the modes of the thread that started them")
 
 

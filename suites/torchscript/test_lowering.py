@@ -98,7 +98,9 @@ def test_requires_grad(host: TorchScriptDevice, case: PreparedCase) -> None:
     """A result requires grad only where eager PyTorch's does."""
     lowered = host.lower(case)
     for call in case.calls:
-        assert_requires_grad_like(host.run_call(lowered, call)[0], call.expected, f"{case.name}.{call.method}")
+        result = host.run_call(lowered, call)[0]
+        assert_requires_grad_like(result, call.expected, f"{case.name}.{call.method}")
+        assert_close(result, call.expected, f"{case.name}.{call.method}")
 
 
 @clause("lowering.repeatable", source=(EXECUTE, SAME_MODULE), cases=("add", "two_methods", "linear"))
@@ -108,6 +110,7 @@ def test_repeatable(host: TorchScriptDevice, case: PreparedCase, record: Record)
     lowered = host.lower(case)
     first = {index: host.run_call(lowered, call)[0] for index, call in enumerate(case.calls)}
     for index, call in reversed(list(enumerate(case.calls))):
+        assert_close(first[index], call.expected, f"{case.name}.{call.method}")
         where = f"{case.name}.{call.method}, called again"
         results = host.run_call(lowered, call, repeat=40)
         for result in results:
@@ -126,7 +129,7 @@ def test_original_is_untouched(host: TorchScriptDevice, case: PreparedCase) -> N
     lowered = host.lower(original)
     assert_equal(host.state_of(original), before, "the original's methods, attributes and tensors")
     for call in case.calls:
-        host.run_call(lowered, call)
+        assert_close(host.run_call(lowered, call)[0], call.expected, f"{case.name}.{call.method}")
     assert_equal(host.state_of(original), before, "the original's methods, attributes and tensors, after a run")
     for call in case.calls:
         assert_close(host.run_call(original, call)[0], call.expected, f"the original's {call.method}")
@@ -147,7 +150,9 @@ def test_output_types(host: TorchScriptDevice, case: PreparedCase) -> None:
     """What execute returns has the types that the method declares: a wrong type is an error, never a value."""
     lowered = host.lower(case)
     for call in case.calls:
-        assert_types_like(host.run_call(lowered, call)[0], call.expected, f"{case.name}.{call.method}")
+        result = host.run_call(lowered, call)[0]
+        assert_types_like(result, call.expected, f"{case.name}.{call.method}")
+        assert_close(result, call.expected, f"{case.name}.{call.method}")
 
 
 @clause("lowering.spec-intact", source=(EXECUTE, INTERFACE), cases=("add", "two_methods"), control=Control.NONE)
@@ -278,7 +283,7 @@ def test_preprocess_once(host: TorchScriptDevice, target: TorchScriptDevice, cas
     times = (host.preprocess_count() or 0) - before
     check(times == 1, f"lowering preprocessed {times} times")
     loaded = target.load(host.save(lowered))
-    target.run_call(loaded, case.call)
+    assert_close(target.run_call(loaded, case.call)[0], case.call.expected, f"{case.name}, on the target")
     counts = host.preprocess_count(), target.preprocess_count()
     check(counts == (before + 1, 0), f"preprocess ran again after lowering: (host, target) = {counts}")
 
@@ -338,7 +343,7 @@ def test_global_state(host: TorchScriptDevice, case: PreparedCase, record: Recor
     lowered = host.lower(original)
     assert_same_process(host.process_state(), before, "the process after lowering", record)
     for call in case.calls:
-        host.run_call(lowered, call)
+        assert_close(host.run_call(lowered, call)[0], call.expected, f"{case.name}.{call.method}")
     assert_same_process(host.process_state(), before, "the process after running", record)
     host.forget(lowered)
     assert_same_process(host.process_state(), before, "the process after the module is gone", record)
@@ -350,7 +355,7 @@ def test_pytorch_is_unchanged(host: TorchScriptDevice, bare: TorchScriptDevice, 
     fusers, inlining), no function of its modules and classes, no kernel of its operators."""
     assert_pytorch_unchanged(host, bare, "after loading the backend")
     for device, module in ((host, host.lower(case)), (bare, bare.script(case))):
-        device.run_call(module, case.call)
+        assert_close(device.run_call(module, case.call)[0], case.call.expected, case.name)
     assert_pytorch_unchanged(host, bare, f"after lowering and running {case.name}")
 
 
@@ -358,6 +363,6 @@ def test_pytorch_is_unchanged(host: TorchScriptDevice, bare: TorchScriptDevice, 
 def test_exit(host: TorchScriptDevice, case: PreparedCase, record: Record) -> None:
     """A process that lowered and ran a module ends by itself, with exit code 0. A process that it leaves behind is
     reported."""
-    host.run_call(host.lower(case), case.call)
+    assert_close(host.run_call(host.lower(case), case.call)[0], case.call.expected, case.name)
     with record.reporting():
         host.leave()

@@ -98,6 +98,7 @@ def test_no_python(
     for library in backend.libraries:
         needed = unwanted_libraries(library)
         check(not needed, f"the backend's library needs parts of Python: {'; '.join(needed)}")
-    native.run_call(native.load(host.save(host.lower(case))), case.call)
+    result = native.run_call(native.load(host.save(host.lower(case))), case.call)[0]
+    assert_close(result, case.call.expected, f"{case.name}, without Python")
     found = [file for file in native.mapped_files() if is_of_python(file)]
     check(not found, f"running brought parts of Python into the program: {found}")

@@ -86,7 +86,7 @@ def test_again(host: TorchScriptDevice, target: TorchScriptDevice, context: Cell
     """Save, load, save, load works, each in a process of its own, and computes the same."""
     first = target.load(host.save(host.lower(case)))
     for call in case.calls:
-        target.run_call(first, call)
+        assert_close(target.run_call(first, call)[0], call.expected, f"{case.name}, saved and loaded")
     third = context.device("target", Availability.FULL)
     second = third.load(target.save(first))
     for call in case.calls:

@@ -39,7 +39,7 @@ def modules_if_any(host: DynamoDevice, case: PreparedCase, backend: Description)
 
     Empty for a backend of PyTorch itself that has none; NotExercised where none of another's could be found.
     """
-    host.run(host.lower(case), case.call.inputs)
+    assert_close(host.run(host.lower(case), case.call.inputs).result, case.call.expected, case.name)
     found = host.runtime_modules()
     if not found and backend.source.distribution not in ("", "torch"):
         raise NotExercised(

@@ -219,8 +219,11 @@ def _with_decodings(data: bytes) -> bytes:
     return b"\n".join([data, *decoded])
 
 
-def assert_bundle(device: TorchScriptDevice, module: Module, samples: dict[str, list[tuple[Any, ...]]]) -> None:
-    """Every function that reads bundled inputs gives these samples: number, order, values, dtypes, shapes."""
+def assert_bundle(
+    device: TorchScriptDevice, module: Module, samples: dict[str, list[tuple[Any, ...]]]
+) -> dict[str, Any]:
+    """Every function that reads bundled inputs gives these samples: number, order, values, dtypes, shapes. Returns all
+    that they say."""
     found = device.read_bundle(module, list(samples))
     functions = found["functions_and_info"]
     check(
@@ -235,6 +238,7 @@ def assert_bundle(device: TorchScriptDevice, module: Module, samples: dict[str, 
     if "forward" in samples:
         assert_equal(found["count"], len(samples["forward"]), "get_num_bundled_inputs()")
         assert_equal(found["all"], list(samples["forward"]), "get_all_bundled_inputs()")
+    return found
 
 
 def traces_of(identity: Identity, artifact: Artifact) -> dict[str, list[str]]:

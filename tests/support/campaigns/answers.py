@@ -66,6 +66,8 @@ class Recorded:
     key: Key
     codec: Codec
     answers: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    #: What each is an answer to.
+    verbs: list[str] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,6 +106,7 @@ class _RecordingDevice:
         self._recorded = recorded
 
     def ask(self, verb: str, arguments: dict[str, Any]) -> None:
+        self._verb = verb
         self._transport.ask(verb, arguments)
 
     def answer(self, phase: str, seconds: float | None = None) -> Any:
@@ -111,6 +114,7 @@ class _RecordingDevice:
         raised = None if reply.raised is None else {**reply.raised, "bases": list(reply.raised["bases"])}
         answer = {"seconds": reply.seconds, "warnings": list(reply.warnings), "peak_bytes": reply.peak_bytes}
         self._recorded.answers.append(answer | ({"value": reply.value} if raised is None else {"raised": raised}))
+        self._recorded.verbs.append(self._verb)
         return reply
 
     def leave(self, phase: str) -> bool:
@@ -134,11 +138,13 @@ class RunOfSamples(RunContext):
         """What makes samples is no device of the cell's: it is asked before."""
 
 
-def record(wanted: Callable[[str], bool]) -> tuple[dict[str, Any], dict[Any, Any], list[RecordedCell]]:
+def record(
+    wanted: Callable[[str], bool], backends: Sequence[str] = BACKENDS
+) -> tuple[dict[str, Any], dict[Any, Any], list[RecordedCell]]:
     """The descriptions of the backends, the samples of cases, and a recorded cell of each clause that is ``wanted``."""
     pool = RecordingPool(Limits())
     try:
-        found = [candidate.description for candidate in select(BACKENDS, None, pool)]
+        found = [candidate.description for candidate in select(backends, None, pool)]
         descriptions = {each.source.name: each for each in found if each is not None}
         run = RunOfSamples(pool, _SEED, descriptions)
         run.kept_calls = {}
@@ -353,22 +359,37 @@ class Change:
                 return data + data
 
 
+@dataclasses.dataclass(frozen=True)
+class Replayed:
+    """Cells whose devices were recorded, to be tried again with one answer changed."""
+
+    descriptions: dict[str, Any]
+    samples: dict[Any, Any]
+    cells: list[RecordedCell]
+
+    def tried(
+        self, cell: RecordedCell, place: tuple[int, int], change: Callable[[Recorded, int], bytes]
+    ) -> tuple[Verdict, str]:
+        """What a cell comes to where the answer at a place, of which device and which of its own, is changed."""
+        pool: Any = Replay(cell.devices, place, change)
+        run = RunOfSamples(pool, _SEED, self.descriptions, native=NativeReplay(pool))
+        run.kept_calls = self.samples
+        return _tried(run, cell.cell)
+
+
 def campaign(number: int, seed: int, wanted: Callable[[str], bool] = lambda clause: True, again: str = "") -> Watch:
     """Try so many answers, each of which is drawn from the seed and its own number; or that one ``again`` whose name
     this is."""
-    descriptions, samples, recorded = record(wanted)
+    replayed = Replayed(*record(wanted))
     watch = Watch()
     for who in [again] if again else [f"answers {seed}/{each}" for each in range(number)]:
         random = Random(who)
-        cell = random.choice(recorded)
+        cell = random.choice(replayed.cells)
         own = [(n, k) for n, device in enumerate(cell.devices) if device.key[1] for k in range(len(device.answers))]
         place = random.choice(own)
 
         def work(cell: RecordedCell = cell, place: tuple[int, int] = place, random: Random = random) -> str:
-            pool: Any = Replay(cell.devices, place, Change(random))
-            run = RunOfSamples(pool, _SEED, descriptions, native=NativeReplay(pool))
-            run.kept_calls = samples
-            verdict, text = _tried(run, cell.cell)
+            verdict, text = replayed.tried(cell, place, Change(random))
             asks = cell.cell.clause.id.startswith(_ASKING)
             assert verdict in _ITS_OWN or (asks and verdict is Verdict.NOT_EXERCISED), text
             return verdict.value

@@ -154,7 +154,7 @@ RESULTS = [
             ("sparse", "each(result, lambda t: t.to_sparse())"),
             ("nested", "each(result, lambda t: torch.nested.nested_tensor([t]))"),
             ("fake", "each(result, fake)"),
-            ("nan", "each(result, lambda t: t * float('nan'))"),
+            ("nan", "each(result, lambda t: t * float('nan') if t.numel() else t.new_full((1,), float('nan')))"),
             ("integers", "each(result, lambda t: t.to(torch.int32) + 1)"),
             ("empty", "each(result, lambda t: t.flatten()[:0])"),
             ("none", "[None]"),

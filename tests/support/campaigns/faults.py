@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -94,7 +95,16 @@ def _run(seen: Seen, faults: Sequence[str], cells: int, workers: int, reruns: in
             _MARK: mark,
             "TMPDIR": str(folder / "temporary"),
         }
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            # `nohup` has it ignored, by every process below too
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+        )
         reports = sorted(folder.glob("conformance-report/**/report.json"))
         lines = (folder / "plans" / "fired").read_text().splitlines()
         fired = {cell: (fault, phase) for cell, fault, phase in (line.split("\t") for line in lines)}
