@@ -111,10 +111,10 @@ def test_many_sizes(host: DynamoDevice, case: PreparedCase, record: Record) -> N
     assert_costs_little_more(median, AT_A_NEW_SIZE, f"{case.name}: a new size")
     with record.reporting():
         assert_costs_little_more(median, SECONDS_AT_A_NEW_SIZE, f"{case.name}: a new size")
-    before = host.functions_entered(lowered, case.call.inputs, calls=3)
+    before = host.effort(lowered, case.call.inputs, calls=3)[-1].get("functions", 0)
     wrong = host.run_at_sizes(lowered, sizes)
     check(not wrong, f"{case.name}: wrong at {len(wrong)} of {len(sizes)} sizes, such as {wrong[:5]}")
-    after = host.functions_entered(lowered, case.call.inputs, calls=3)
+    after = host.effort(lowered, case.call.inputs, calls=3)[-1].get("functions", 0)
     with record.reporting():
         check(
             after <= before + 100,

@@ -54,11 +54,10 @@ Surroundings = dict[str, str]
 Program = Annotated[bytes, Saved("program")]
 PackageData = Annotated[bytes, Saved("package")]
 CacheData = Annotated[bytes, Saved("cache")]
-#: Losses, or the tensors of a result.
+#: Losses, or the tensors of a result; for each time of going back the gradients by name, None for what the result does
+#: not depend on; a result and its gradients; gradients alone.
 Tensors = Annotated[list[torch.Tensor], Mark.VALUE]
-#: For each time of going back the gradients by name, None for what the result does not depend on.
 Rounds = Annotated[list[dict[str, torch.Tensor | None]], Mark.VALUE]
-#: A result and its gradients; gradients alone.
 ResultAndGradients = Annotated[tuple[Any, Any], Mark.VALUE]
 Gradients = Annotated[tuple[torch.Tensor | None, ...], Mark.VALUE]
 
@@ -374,12 +373,6 @@ class DynamoDevice(CellDevice):
         first, *later = self.effort(model, inputs, calls)
         with reading("effort"):
             return {what: first[what] - statistics.median(each[what] for each in later[-3:]) for what in first}
-
-    def functions_entered(self, model: Model, inputs: tuple[Any, ...], calls: int) -> float:
-        """How many Python functions the last of so many calls enters."""
-        last = self.effort(model, inputs, calls)[-1]
-        with reading("effort"):
-            return last["functions"]
 
     @ask(phase="run")
     def tracing_done(self, model: Model, inputs: Inputs) -> list[str]:

@@ -1,8 +1,17 @@
-"""The types of verbs' answers that have several named parts."""
+"""The types of verbs' answers that have several named parts, and of what is encoded in some."""
 
 from __future__ import annotations
 
 from typing import Any, TypedDict
+
+from conformance.compare.values import decode
+from conformance.toolchains.declarations import expected
+
+
+def bundled(data: bytes) -> list[tuple[Any, ...]]:
+    """Inputs that are bundled for a method, as they were encoded. Raises GarbledValue for anything else."""
+    found: list[tuple[Any, ...]] = expected(list[tuple[Any, ...]], decode(data))
+    return found
 
 
 class LiteOperators(TypedDict):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Self, cast
+from typing import Annotated, Any, ClassVar, Self
 
 from conformance.api.case import Call
 from conformance.compare.values import decode
@@ -33,6 +33,7 @@ from conformance.toolchains.torchscript.answers import (
     ProcessState,
     Signature,
     Watched,
+    bundled,
 )
 
 __all__ = ["Ability", "Artifact", "Module", "PreparedCase", "Step", "Threads", "TorchScriptDevice"]
@@ -379,16 +380,12 @@ class TorchScriptDevice(CellDevice):
 
     def read_bundle(self, module: Module, methods: list[str]) -> dict[str, Any]:
         """What every function for reading bundled inputs says, decoded."""
-
-        def inputs(data: bytes) -> list[tuple[Any, ...]]:
-            return cast(list[tuple[Any, ...]], expected(list[tuple[Any, ...]], decode(data)))
-
         read = self._read_bundle(module, methods)
         with reading("read_bundle"):
             functions = expected(dict[str, dict[str, Any]], decode(read["functions_and_info"]))
-            found = {"functions_and_info": functions, "for": {each: inputs(read["for"][each]) for each in methods}}
+            found = {"functions_and_info": functions, "for": {each: bundled(read["for"][each]) for each in methods}}
             if "forward" in methods:
-                found |= {"all": inputs(read["all"]), "count": read["count"]}
+                found |= {"all": bundled(read["all"]), "count": read["count"]}
         return found
 
     @ask(phase="bundle")

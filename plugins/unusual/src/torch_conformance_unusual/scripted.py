@@ -92,11 +92,12 @@ class ScriptFrozen(PythonControl):
 
         def load_program(self, record: Record) -> torch._C.ScriptModule:
             program = super().load_program(record)
-            with torch.inference_mode(False), torch.no_grad():
+            # torch.jit.load turns optimisation off, without which freezing takes methods away that what is frozen
+            # calls (reports/findings/jit_freeze_without_optimisation.py).
+            optimised: Any = torch.jit.optimized_execution  # type: ignore[attr-defined]
+            with torch.inference_mode(False), torch.no_grad(), optimised(True):
                 try:
-                    frozen: torch._C.ScriptModule = _core._freeze_module(
-                        program, list(record.debug_handles), True, True
-                    )
+                    frozen: torch._C.ScriptModule = _core._freeze_module(program, list(record.debug_handles))
                 except RuntimeError:
                     return program
             return frozen
