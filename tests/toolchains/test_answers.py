@@ -22,7 +22,7 @@ from conformance.toolchains.declarations import Value, ask, expected, reading
 from conformance.toolchains.dynamo.assertions import assert_dropped_alike
 from conformance.toolchains.dynamo.client import Trained
 from conformance.toolchains.torchscript.answers import Graph
-from conformance.toolchains.torchscript.client import Ability, Step, TorchScriptDevice
+from conformance.toolchains.torchscript.client import Ability, Module, Step, TorchScriptDevice
 from conformance.toolchains.torchscript.damage.archive import debug_handles, flips, records, truncations
 
 
@@ -197,3 +197,12 @@ def test_there_are_modes_for_each_step_and_before() -> None:
         with pytest.raises(GarbledValue, match="items, where"):
             TorchScriptDevice.modes_under(device, "no_grad", [Step(call=("forward", ()))] * steps)
     assert len(TorchScriptDevice.modes_under(device, "no_grad", [Step(call=("forward", ()))] * 2)) == 3
+
+
+def test_of_slow_answers_about_availability_there_may_be_fewer_but_one() -> None:
+    told: list[bool] = []
+    device = cast(Any, SimpleNamespace(_claims=lambda lowered, count: {"answers": told, "slow_seconds": 0.5}))
+    with pytest.raises(GarbledValue, match="0 items, where 1"):
+        TorchScriptDevice.claims(device, Module(1), count=50)
+    told += [True] * 3
+    assert TorchScriptDevice.claims(device, Module(1), count=50)["answers"] == told
