@@ -351,7 +351,7 @@ class TorchScriptDevice(CellDevice):
     def claims(self, lowered: Module, count: int = 1) -> Claims:
         """The ``answers`` of ``is_available()`` to ``count`` questions at most; the third slowest: ``slow_seconds``."""
         found = self._claims(lowered, count)
-        expect_count(found["answers"][:1], 1)
+        expect_count(found["answers"][:1], 1)  # there are fewer than were asked for where they are slow, but one
         return found
 
     @ask(phase="probe")

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+from torch.utils import _pytree as pytree
 
 from conformance.api.clause import Level
 from conformance.api.errors import GarbledValue
@@ -35,45 +36,41 @@ class Unseen:
 
 
 def wrong(value: Any) -> Any:
-    """The value that a verb gave, every number in it another one."""
-    if isinstance(value, bytes):
-        try:
-            return encode(_other(decode(value)))
-        except GarbledValue:  # an artifact, or whatever else is no value
-            return value
-    if isinstance(value, list | tuple):
-        return type(value)(wrong(each) for each in value)
-    if isinstance(value, dict):
-        return {name: wrong(each) for name, each in value.items()}
-    return value
+    """The value that a verb gave, every number that is encoded in it another one."""
+
+    def changed(part: Any) -> Any:
+        found = _decoded(part)
+        return part if found is part else encode(pytree.tree_map(_another, found))
+
+    return pytree.tree_map(changed, value)
 
 
-def _read(value: Any) -> Any:
-    """The value that a verb gave, with everything in it that was encoded."""
-    if isinstance(value, bytes):
+def _decoded(part: Any) -> Any:
+    """What is encoded in a part of an answer; the part itself where it is an artifact, or no bytes at all."""
+    if isinstance(part, bytes):
         with contextlib.suppress(GarbledValue):
-            return decode(value)
-    if isinstance(value, list | tuple):
-        return type(value)(map(_read, value))
-    return {name: _read(each) for name, each in value.items()} if isinstance(value, dict) else value
+            return decode(part)
+    return part
 
 
-def _other(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        if value.is_quantized or value.layout is not torch.strided:
-            return value
-        plain = value.detach()
-        changed = ~plain if plain.dtype is torch.bool else plain + 1
-        return changed.as_strided(plain.shape, changed.stride()).requires_grad_(value.requires_grad)
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, int | float):
-        return value + 1
-    if isinstance(value, list | tuple):
-        return type(value)(map(_other, value))
-    if isinstance(value, dict):
-        return {name: _other(each) for name, each in value.items()}
-    return value
+def _another(leaf: Any) -> Any:
+    """Another number for one, and a tensor of others in the same memory: strides and aliases stay what they were."""
+    if isinstance(leaf, torch.Tensor):
+        plain = leaf.detach()
+        if plain.is_quantized or plain.layout is not torch.strided:
+            return leaf
+        return leaf if _changed_in_place(plain) else plain + 1
+    if isinstance(leaf, bool):
+        return not leaf
+    return leaf + 1 if isinstance(leaf, int | float) else leaf
+
+
+def _changed_in_place(tensor: torch.Tensor) -> bool:
+    try:
+        tensor.logical_not_() if tensor.dtype is torch.bool else tensor.add_(1)
+    except RuntimeError:  # several of its elements are one place in memory
+        return False
+    return True
 
 
 def results_of(cell: RecordedCell) -> Iterator[tuple[int, int, Any]]:
@@ -82,8 +79,9 @@ def results_of(cell: RecordedCell) -> Iterator[tuple[int, int, Any]]:
         if not device.key[1]:
             continue
         for place, answer in enumerate(device.answers):
-            changed = wrong(answer.get("value"))
-            if not is_equal(_read(changed), _read(answer.get("value"))):
+            value = answer.get("value")
+            changed = wrong(value)
+            if not is_equal(pytree.tree_map(_decoded, changed), pytree.tree_map(_decoded, value)):
                 yield number, place, changed
 
 
