@@ -28,9 +28,11 @@ from conformance.generate.laboratory import Discarded, Ended, Laboratory, Refuse
 from conformance.generate.program import Trial
 from conformance.generate.tally import Finding, Tally
 
-#: Seconds that making the findings of a round smaller may take, and those of a cell.
+#: Seconds that making the findings of a round smaller may take, and those of a cell; and those of a cell, at least,
+#: where the budget is a time and the cells before it have used up the laboratory's patience.
 _SHRINKING_SECONDS = 12.0
 _SHRINKING_SECONDS_OF_A_CELL = 40.0
+_LEAST_SHRINKING_SECONDS = 5.0
 #: The observable that is not made smaller: such a change happens once in a process, whatever the trial is.
 _STATE = "process state"
 #: Seconds that a trial counts for while findings are made smaller, by how it ends, where the budget is a number of
@@ -107,11 +109,17 @@ class Search:
         self.interrupted = False
         #: What is left of the seconds in which the round's failures are made smaller; None until there is one.
         self._shrinking: float | None = None
-        self._shrinking_left = _SHRINKING_SECONDS_OF_A_CELL
+        self._shrinking_left = self._shrinking_seconds = self._patience()
         self._number = 0
         #: Changes of the process's state that were found: each counts once, and must not hide other differences.
         self._changed: set[str] = set()
         self._kinds: dict[str, _Smallest] = {}
+
+    def _patience(self) -> float:
+        """The seconds in which the failures of this cell may be made smaller."""
+        if self._share.seconds is None:
+            return _SHRINKING_SECONDS_OF_A_CELL
+        return min(_SHRINKING_SECONDS_OF_A_CELL, max(_LEAST_SHRINKING_SECONDS, self._laboratory.patience))
 
     def run(self) -> None:
         """Search until the share is used up, or the user interrupts, and note everything in the tally."""
@@ -129,6 +137,8 @@ class Search:
             self.interrupted = True
             self._laboratory.close()  # a device may hold an answer to the interrupted question
         self._shrinking = None
+        if by_time:
+            self._laboratory.patience -= self._shrinking_seconds - self._shrinking_left
         for name in sorted(self._kinds, key=lambda each: self._kinds[each].trial.size):
             if not self._tally.explains(self._kinds[name].trial, self._kinds[name].found, self._kinds[name].count):
                 self._confirm(name)

@@ -26,6 +26,9 @@ CONTROL_SECONDS = 60.0
 #: However much its time is shortened, a trial has this many seconds, and this many times what the slowest took so far.
 _LEAST_SECONDS = 2.0
 _TIMES_THE_SLOWEST = 5.0
+#: Seconds in which failures of a backend are made smaller, all cells together, where the budget is a time: that of a
+#: backend which is right in nearly everything is more than enough, one that fails everywhere is not waited for.
+_PATIENCE = 60.0
 #: The phase in which an operator may be refused.
 _LOWERING = "lower"
 
@@ -81,6 +84,8 @@ class Laboratory:
         self._excuses: list[Device | None] = [None] * len(excuses)
         #: The part of its time limit that a trial has; see :meth:`_allowed` for what it has at least.
         self.haste = 1.0
+        #: Seconds that are left for making failures smaller where the budget is a time.
+        self.patience = _PATIENCE
         self._slowest = 0.0
         #: What the process with the backend has played, in order.
         self.played: list[Trial] = []

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import strategies as st
 
 from conformance.api.errors import DeviceTimeout
+from conformance.generate import engine
 from conformance.generate.budget import Share
 from conformance.generate.engine import Search
 from conformance.generate.judge import Difference, Rules
@@ -41,6 +42,7 @@ class FakeLaboratory:
     def __init__(self, judge: Callable[[Trial], str]) -> None:
         self._judge = judge
         self.haste = 1.0
+        self.patience = 60.0
         self.played: list[Trial] = []
         self.all: list[tuple[Trial, float]] = []
 
@@ -92,6 +94,30 @@ def test_a_strategy_that_is_wrong_is_not_taken_for_a_search_that_found_nothing()
     strategy = st.floats().map(lambda number: trial_of(["abs"]))
     with pytest.raises(AssertionError, match="whole numbers and booleans"):
         Search(FakeLaboratory(lambda trial: ""), strategy, HUNDRED, Tally(7)).run()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("share", "waits"), [(Share(25, None, 1.0), False), (HUNDRED, True)])
+def test_only_a_number_of_programs_waits_for_a_backend_that_fails_everywhere(
+    monkeypatch: pytest.MonkeyPatch, share: Share, waits: bool
+) -> None:
+    """With a time, all cells together make their findings smaller for no more than a minute, and a little in each."""
+
+    def judge(trial: Trial) -> str:
+        nonlocal clock
+        clock += 0.5
+        return "values" if len(trial.programs[0].operators) > 1 else ""
+
+    clock = 0.0
+    monkeypatch.setattr(engine.time, "monotonic", lambda: clock)
+    laboratory, tried = FakeLaboratory(judge), []
+    for seed in range(6):
+        before = len(laboratory.all)
+        tally = Tally(seed)
+        Search(laboratory, TRIALS, share, tally).run()  # type: ignore[arg-type]
+        tried.append(len(laboratory.all) - before)
+        assert tally.findings
+    assert (laboratory.patience == 60) is waits
+    assert (sum(tried[3:]) > sum(tried[:3]) * 3 / 4) is waits
 
 
 def outcome(tally: Tally) -> Any:
