@@ -11,12 +11,13 @@ from __future__ import annotations
 import dataclasses
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from conformance.api.errors import DeviceEnded
+from conformance.api.verdicts import gist_of
 from conformance.compare.comparison import describe
 from conformance.compare.values import tensors_in
 from conformance.generate.leftovers import left_by
@@ -71,6 +72,8 @@ class Rules:
     #: Whether strides are eager's; else nothing is said of them.
     strides: bool = True
     tolerances: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
+    #: Strips from the text of an exception what the toolchain's part of PyTorch adds around it.
+    gist: Callable[[str], str] = str
 
 
 def differences(trial: Trial, known: Knowledge, actual: Sequence[Mapping[str, Any]], rules: Rules) -> list[Difference]:
@@ -104,7 +107,9 @@ class _Judge:
                 return
             if "raised" in row:
                 raised = row["raised"]
-                yield Difference(number, "error", f"{where}: {raised['type']}: {raised['text']}", row["phase"])
+                kind = f"{raised['type']}: "
+                text = gist_of(raised["text"], self._rules.gist).removeprefix(kind)
+                yield Difference(number, "error", f"{where}: {kind}{text}", row["phase"])
             else:
                 yield Difference(
                     number, "error", f"{where}: nothing was raised, where plain PyTorch raises {_told(eager['raised'])}"

@@ -182,6 +182,7 @@ class RunContext:
                     writes=traits.keeps_writes,
                     gradients=traits.keeps_gradients,
                     tolerances=description.tolerances,
+                    gist=toolchain.gist,
                 ),
                 seconds=lambda: self.limits(backend).seconds,
                 timed_out=lambda: self.timed_out(backend),

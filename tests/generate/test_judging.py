@@ -15,6 +15,7 @@ from conformance.generate.judge import Knowledge, Rules, differences
 from conformance.generate.makers import Shadow
 from conformance.generate.play import know, play
 from conformance.generate.program import Call, Line, Program, Step, TensorSpec, Trial
+from conformance.toolchains import toolchain_named
 
 Maker = Callable[[torch.nn.Module], Callable[..., Any]]
 
@@ -197,6 +198,22 @@ def test_an_error_that_is_swallowed_and_one_that_is_made_are_seen() -> None:
         raise RuntimeError("no")
 
     assert found(ADD, lambda module: refuse) == ["error"]
+
+
+def test_an_error_is_told_without_what_torchscript_adds_around_it() -> None:
+    def refuse(*arguments: Any) -> Any:
+        raise RuntimeError(
+            "The following operation failed in the TorchScript interpreter.\n"
+            "Traceback of TorchScript, serialized code (most recent call last):\n"
+            '  File "code/__torch__/it.py", line 4, in forward\n    return (x).add(y, )\n'
+            "            ~~~~~~~ <--- HERE\nRuntimeError: no kernel for it\n"
+        )
+
+    eager = rows(ADD, play(ADD, Shadow(copies=False)))
+    actual = rows(ADD, play(ADD, Broken(lambda module: refuse)))
+    rules = Rules(gist=toolchain_named("torchscript").gist)
+    (told,) = differences(ADD, Knowledge(eager), actual, rules)
+    assert told.text == "step 3 (call): RuntimeError: no kernel for it"
 
 
 def test_random_numbers_that_repeat_are_seen() -> None:

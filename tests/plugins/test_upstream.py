@@ -79,3 +79,21 @@ def test_a_backend_that_is_not_there_is_refused_with_those_that_are(
     told = capsys.readouterr().err
     assert "relax" in told
     assert told.strip().endswith("found nobody")
+
+
+def test_of_cells_that_fail_alike_the_first_keeps_what_it_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(REPOSITORY / "reports"))
+    regenerate = importlib.import_module("regenerate")
+
+    def row(name: str, fingerprint: str) -> dict[str, Any]:
+        return {
+            "id": name,
+            "fingerprint": fingerprint,
+            "error": {"type": "RuntimeError", "text": "no", "stack": "long"},
+        }
+
+    cells = [row("one", "a"), row("two", "b"), row("three", "a"), {"id": "four", "verdict": "PASS"}]
+    one, two, three, four = regenerate.shortened({"cells": cells})["cells"]
+    assert [each["error"]["stack"] for each in (one, two)] == ["long", "long"]
+    assert three == {"id": "three", "fingerprint": "a", "error": {"type": "RuntimeError", "text": "as of one"}}
+    assert "error" not in four
