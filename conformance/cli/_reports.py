@@ -10,7 +10,7 @@ from tabulate import tabulate
 
 from conformance.cli._common import Commands, refuse, say
 from conformance.operators.table import Outcome
-from conformance.report import ReportError, printable, read_report, write_atomically, write_report
+from conformance.report import ReportError, ReproducerFolder, printable, read_report, write_atomically, write_report
 from conformance.report.formats import formats
 
 
@@ -132,6 +132,10 @@ def _merge(options: argparse.Namespace) -> int:
     try:
         report = merge([(str(path), read_report(path)) for path in paths])
         write_report(options.output, report)
+        reproducers = ReproducerFolder(options.output.parent, 0)
+        if options.output.resolve().parent not in {path.resolve().parent for path in paths}:
+            reproducers.clear()  # those of an earlier merge
+        scripts = reproducers.gather(path.parent for path in paths)
     except ReportError as error:
         return refuse(str(error))
     except (OverflowError, RecursionError) as error:
@@ -139,4 +143,6 @@ def _merge(options: argparse.Namespace) -> int:
     missing, lost = report["plan"]["deselected"], report["summary"]["verdicts"].get("LOST", 0)
     say(f"{len(paths)} shards, {report['plan']['cells']} cells: {missing} of the contract are missing, {lost} lost")
     say(f"report: {options.output}")
+    if scripts:
+        say(f"reproducers: {reproducers.path} ({scripts} script{'s' if scripts > 1 else ''})")
     return 1 if missing or lost else 0

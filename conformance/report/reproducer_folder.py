@@ -67,12 +67,33 @@ class ReproducerFolder:
             lines.append(f"no reproducer for {len(self._problems) - len(shown)} more")
         return lines
 
-    def clear(self) -> None:
-        """Remove the reproducers of an earlier run, and nothing that somebody else put there."""
+    def gather(self, report_folders: Iterable[Path]) -> int:
+        """Copy the reproducers that lie beside other reports, so that those of the shards of a run are beside the
+        whole; how many there are then. Of two with one name it keeps the first. Raises ReportError."""
+        try:
+            for folder in report_folders:
+                for script in ReproducerFolder(folder, 0).scripts():
+                    target = self.path / script.parent.name
+                    if not target.exists():
+                        shutil.copytree(script.parent, target, symlinks=True)
+        except (OSError, shutil.Error) as error:
+            raise ReportError(f"the reproducers cannot be copied to {self.path}: {error}") from error
+        return len(self.scripts())
+
+    def scripts(self) -> list[Path]:
+        """The scripts of reproducers that are in the folder."""
+        found = []
         for script in sorted(self.path.glob(f"*/{SCRIPT}")):
             with contextlib.suppress(OSError, UnicodeDecodeError):
                 if script.read_text(encoding="utf-8").startswith(MARK):
-                    _remove(script.parent)
+                    found.append(script)
+        return found
+
+    def clear(self) -> None:
+        """Remove the reproducers of an earlier run, and nothing that somebody else put there."""
+        for script in self.scripts():
+            with contextlib.suppress(OSError):
+                _remove(script.parent)
         with contextlib.suppress(OSError):
             self.path.rmdir()  # if nothing else is in it
 

@@ -313,6 +313,27 @@ def test_bad_input_gets_one_line(desk: Desk, damage: Callable[[str], str]) -> No
     assert not desk.merged.exists()
 
 
+def test_the_reproducers_of_shards_are_beside_the_whole(desk: Desk) -> None:
+    mark = "# Written by torch-conformance: a failure of a backend, to be seen without the harness."
+    scripts = {
+        "one/reproducers/add": f"{mark}\none",
+        "two/reproducers/sub": f"{mark}\ntwo",
+        "two/reproducers/x": "a note",
+    }
+    for folder, text in scripts.items():
+        (desk.folder / folder).mkdir(parents=True)
+        (desk.folder / folder / "reproduce.py").write_text(text)
+    shards = [desk.put(f"{each}/report.json", report_of(cell(each))) for each in ("one", "two")]
+    (desk.folder / "whole/reproducers/old").mkdir(parents=True)
+    (desk.folder / "whole/reproducers/old/reproduce.py").write_text(mark)
+    for _ in range(2):
+        _, said, complained = desk.run("merge", *shards, "-o", str(desk.folder / "whole/report.json"))
+        assert not complained
+        assert "reproducers: whole/reproducers (2 scripts)" in said.replace(f"{desk.folder}/", "")
+        found = {path.parent.name: path.read_text() for path in (desk.folder / "whole/reproducers").glob("*/*.py")}
+        assert found == {"add": f"{mark}\none", "sub": f"{mark}\ntwo"}
+
+
 def test_files_that_are_not_there(desk: Desk) -> None:
     good = desk.put("good.json", report_of(cell("add")))
     absent = str(desk.folder / "absent.json")

@@ -115,8 +115,13 @@ def test_what_is_written_is_formatted_and_free_of_faults(
     workflow = yaml.safe_load((folder / ".github/workflows/conformance.yml").read_text())
     assert workflow["env"]["BACKEND"] == "my_npu"
     assert Level(workflow["env"]["LEVEL"]) in levels_of(toolchain)
-    job = workflow["jobs"]["certify"]
-    assert job["strategy"]["matrix"]["torch"] == ["torch==2.13.*", "torch"]
+    job = workflow["jobs"]["cells"]
+    matrix = job["strategy"]["matrix"]
+    assert {each["release"]: each["torch"] for each in matrix["include"]} == {
+        "oldest": "torch==2.13.*",
+        "newest": "torch",
+    }
+    assert set(matrix["release"]) == set(workflow["jobs"]["certify"]["strategy"]["matrix"]["release"])
     assert any("pytest --backend" in step.get("run", "") for step in job["steps"])
     assert any("upload-artifact" in step.get("uses", "") for step in job["steps"])
     (cached,) = (step["with"] for step in job["steps"] if step.get("uses", "").startswith("actions/cache@"))
@@ -157,6 +162,42 @@ def test_the_workflow_compares_with_the_default_branch(tmp_path: Path, run: str,
     done = subprocess.run(["bash", "-e", "-c", step["run"]], cwd=tmp_path, env=environment, check=False)
     assert done.returncode == code
     assert summary.read_text().strip() == said
+
+
+@pytest.mark.slow
+def test_the_shards_of_the_workflow_come_to_one_certificate(project: Project) -> None:
+    """Its own commands, one machine after another, and the reports carried between them as its artifacts are."""
+    workflow = yaml.safe_load(rendered(NewPlugin("reference", "torchscript"))[".github/workflows/conformance.yml"])
+    shares = "generated.programs or save-load.artifact or composition"
+    summary = project.folder / "summary"
+    summary.touch()
+    settings = {"BACKEND": "reference", "LEVEL": "core", "PYTEST_ADDOPTS": f"-k '{shares}'", "CI": "true"}
+    settings |= {"SHARDS": str(workflow["env"]["SHARDS"]), "GITHUB_STEP_SUMMARY": str(summary)}
+
+    def run(job: str, named: str, **more: str) -> subprocess.CompletedProcess[str]:
+        (step,) = (each for each in workflow["jobs"][job]["steps"] if each.get("name") == named)
+        environment = os.environ | settings | more
+        folder = project.folder / more.get("WHERE", ".")
+        folder.mkdir(exist_ok=True, parents=True)
+        command = ["bash", "-e", "-c", step["run"]]
+        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+    for shard in workflow["jobs"]["cells"]["strategy"]["matrix"]["shard"]:
+        machine = f"machine-{shard}"
+        done = run("cells", "Try the cells of this shard", SHARD=str(shard), WHERE=machine)
+        assert done.returncode == 0, done.stdout + done.stderr
+        artifact = project.folder / "shards" / f"shard-oldest-{shard}"
+        artifact.parent.mkdir(exist_ok=True)
+        (project.folder / machine / "conformance-report").rename(artifact)
+    done = run("certify", "Join the reports of the shards")
+    assert "2 shards" in done.stdout, done.stdout + done.stderr
+    done = run("certify", "Show the report")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert summary.read_text().count("## Conformance of reference") == 3
+    assert (project.folder / "conformance-report/reference/report.html").is_file()
+    done = run("certify", "Certify it")
+    assert done.returncode == 1
+    assert "core" in done.stdout + done.stderr
 
 
 def test_the_workflow_installs_the_harness_that_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
