@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import pickle
 import zipfile
@@ -187,8 +188,33 @@ def test_a_tensor_of_which_no_element_can_be_read_is_described() -> None:
 )
 def test_what_was_dropped_is_told_of_one_result_and_its_gradient(results: Any, gradients: Any) -> None:
     """A result that was detached has no gradient at all."""
+    expected = Trained([torch.ones(4)], [True], [{"argument 0": torch.ones(4)}])
     with pytest.raises(ConformanceFailure, match="m: "):
-        assert_dropped_alike(Trained(results, [True], gradients), 0.25, "m")
+        assert_dropped_alike(Trained(results, [True], gradients), expected, 0.25, "m")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda result: (result, result), ""),
+        (lambda result: (result.double(), result), "something like"),
+        (lambda result: (result, result.double()), "something like"),
+        (lambda result: (result[None], result), "something like"),
+        (lambda result: (result, result.flip(0)), "dropped one way"),
+        (lambda result: (result * 1.5, result), "neither this nor eager"),
+        (lambda result: (result, result * 1.5), "neither this nor eager"),
+        (lambda result: (result + (result == 0), result + (result == 0)), "expected 0.5 of the elements"),
+    ],
+)
+def test_what_is_not_dropped_is_what_eager_gives(change: Callable[[torch.Tensor], Any], told: str) -> None:
+    def trained(result: torch.Tensor, gradient: torch.Tensor) -> Trained:
+        return Trained([result], [True], [{"argument 0": gradient}])
+
+    dropped = torch.tensor([0.0, 2.0] * 100)
+    drops_others = torch.tensor([0.0, 0.0, 2.0, 2.0] * 50)
+    expected = trained(drops_others, drops_others)
+    with pytest.raises(ConformanceFailure, match=told) if told else contextlib.nullcontext():
+        assert_dropped_alike(trained(*change(dropped)), expected, 0.5, "m")
 
 
 def test_there_are_modes_for_each_step_and_before() -> None:

@@ -28,6 +28,7 @@ from conformance.toolchains.dynamo.client import (
     Observation,
     PreparedCase,
     Surroundings,
+    Tensors,
     Trained,
 )
 
@@ -226,17 +227,14 @@ def assert_training_refused(
     check(False, f"the gradients of {case.name} are right: the declaration is out of date")
 
 
-def assert_dropped_alike(found: Trained, share: float, where: str) -> None:
-    """The gradient of the first argument is zero exactly where the result is, which is so in about ``share`` of it."""
-    floating = [each for each in found.results if each.is_floating_point()]
-    if len(floating) != 1 or len(found.results) != 1:
-        raise ConformanceFailure(f"{where}: expected a tensor of floating point, found {describe(found.results)}")
-    (result,) = floating
-    gradient = found.gradients[0].get("argument 0") if found.gradients else None
-    if gradient is None:
-        raise ConformanceFailure(f"{where}: there is no gradient: the result does not depend on the argument")
-    if gradient.shape != result.shape or not gradient.is_floating_point():
-        raise ConformanceFailure(f"{where}: expected a gradient like {describe(result)}, found {describe(gradient)}")
+def assert_dropped_alike(found: Trained, expected: Trained, share: float, where: str) -> None:
+    """The gradient of the first argument is zero exactly where the result is, in about ``share`` of it; what neither
+    this nor ``expected`` has dropped is the same in both."""
+    pairs = list(zip(_dropped(found, where), _dropped(expected, where), strict=True))
+    for mine, theirs in pairs:
+        alike = (mine.shape, mine.dtype, mine.layout) == (theirs.shape, theirs.dtype, theirs.layout)
+        check(alike, f"{where}: expected something like {describe(theirs)}, found {describe(mine)}")
+    (result, _), (gradient, _) = pairs
     dropped = result == 0
     differing = int((dropped != (gradient == 0)).sum())
     check(differing == 0, f"{where}: {differing} of {dropped.numel()} elements are dropped one way and not the other")
@@ -244,6 +242,19 @@ def assert_dropped_alike(found: Trained, share: float, where: str) -> None:
     allowed = 5 * (share * (1 - share) / dropped.numel()) ** 0.5
     rate = float(dropped.double().mean())
     check(abs(rate - share) <= allowed, f"{where}: expected {share:g} of the elements to be dropped, found {rate:g}")
+    for mine, theirs in pairs:
+        kept = mine.where((mine != 0) & (theirs != 0), theirs)
+        assert_close(kept, theirs, f"{where}, what neither this nor eager PyTorch has dropped")
+
+
+def _dropped(trained: Trained, where: str) -> Tensors:
+    """The one result, and the gradient of the first argument."""
+    if len(trained.results) != 1 or not trained.results[0].is_floating_point():
+        raise ConformanceFailure(f"{where}: expected a tensor of floating point, found {describe(trained.results)}")
+    gradient = trained.gradients[0].get("argument 0") if trained.gradients else None
+    if gradient is None:
+        raise ConformanceFailure(f"{where}: there is no gradient: the result does not depend on the argument")
+    return [trained.results[0], gradient]
 
 
 def assert_costs_little_more(

@@ -59,15 +59,22 @@ def _another(leaf: Any) -> Any:
         plain = leaf.detach()
         if plain.is_quantized or plain.layout is not torch.strided:
             return leaf
-        return leaf if _changed_in_place(plain) else plain + 1
+        return leaf if _changed_in_place(plain) else _changed(plain.clone())
     if isinstance(leaf, bool):
         return not leaf
     return leaf + 1 if isinstance(leaf, int | float) else leaf
 
 
+def _changed(tensor: torch.Tensor) -> torch.Tensor:
+    """Other numbers in a tensor, off by a hundredth where they are of floating point."""
+    if tensor.dtype is torch.bool:
+        return tensor.logical_not_()
+    return tensor.mul_(1.01).add_(0.01) if tensor.is_floating_point() else tensor.add_(1)
+
+
 def _changed_in_place(tensor: torch.Tensor) -> bool:
     try:
-        tensor.logical_not_() if tensor.dtype is torch.bool else tensor.add_(1)
+        _changed(tensor)
     except RuntimeError:  # several of its elements are one place in memory
         return False
     return True
