@@ -13,7 +13,7 @@ import gc
 import itertools
 import linecache
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -22,6 +22,7 @@ import torch
 from conformance.compare.values import tensors_in
 from conformance.devices.protocol import describe_exception
 from conformance.generate.answers import written
+from conformance.generate.call_modes import MODES, default_dtype, import_what_modes_need
 from conformance.generate.inputs import arguments_of, make, spoilt
 from conformance.generate.makers import Maker, MovingMaker, NotLowered, SavingMaker, Shadow
 from conformance.generate.noise import Noise
@@ -44,6 +45,7 @@ def play(trial: Trial, maker: Maker, *, leaks: bool = False, artifacts: Sequence
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         player = Player(trial, maker, artifacts=artifacts)
+        import_what_modes_need(trial)
         before = process_state()
         try:
             rows = [player.step(each) for each in trial.steps]
@@ -66,7 +68,7 @@ def play_wide(trial: Trial, *, copies: bool, noise: tuple[str, int] | None = Non
 
     ``noise`` is the dtype whose last place is in doubt, and the seed of where it is moved.
     """
-    with warnings.catch_warnings(), _default_dtype(torch.float64):
+    with warnings.catch_warnings(), default_dtype(torch.float64):
         warnings.simplefilter("ignore")
         player = Player(trial, Shadow(copies=copies), wide=True, noise=noise)
         return written([*(player.step(each) for each in trial.steps), {"late": [], "state": {}}])
@@ -158,7 +160,7 @@ class Player:
             assert isinstance(self._maker, MovingMaker), "such a step is drawn only where models can be moved"
             self.lowered[-1] = self._maker.load(self._artifacts.pop(0))
         else:
-            mode = _MODES[step.detail] if step.detail in MODES_OF_LOWERING else contextlib.nullcontext
+            mode = MODES[step.detail] if step.detail in MODES_OF_LOWERING else contextlib.nullcontext
             with mode():
                 lowered = self._maker.lower(self.models[step.model], dynamic=step.detail == "dynamic")
             if step.detail == ELSEWHERE and isinstance(self._maker, MovingMaker):
@@ -220,7 +222,7 @@ class Player:
         def work() -> None:
             try:
                 with self._noise:
-                    with _MODES[call.mode]():
+                    with MODES[call.mode]():
                         made["result"] = self._method(step.model, call.method)(*arguments)
                     if call.backward:
                         made["gradients"] = _gradients(made["result"], leaves, given)
@@ -247,10 +249,17 @@ class Player:
             row["written"] |= _no_longer_given(given)
         # what is memory of an argument or of the model may change by later steps, and does so in plain PyTorch too
         if not row["aliases"]:
-            self._results.append((len(self._results), result, kept))
+            self._results.append((len(self._results), self._held(result), kept))
         if step.action != "fail":
             self._arguments[step.model] = (call, arguments)
         return row
+
+    def _held(self, result: Any) -> Any:
+        """What a caller keeps of a result: in turn that itself, and tensors that share its memory and are others.
+
+        Who asks whether a tensor that was returned is still there, before it uses its memory again, must see both.
+        """
+        return [each.detach() for each in tensors_in(result)] if len(self._results) % 2 else result
 
     def _given(self, step: Step, call: Call) -> list[Any]:
         if step.action == "refill" and step.model in self._arguments:
@@ -288,7 +297,7 @@ def build(program: Program, seed: int, *, wide: bool = False) -> torch.nn.Module
     torch.manual_seed(seed)
     if wide and program.modules:
         # made as it is in its own dtype: a generator gives other numbers for another dtype
-        with _default_dtype(torch.float32):
+        with default_dtype(torch.float32):
             return namespace["Model"](**state).eval().double()  # type: ignore[no-any-return]
     return namespace["Model"](**state).eval()  # type: ignore[no-any-return]
 
@@ -355,36 +364,6 @@ def _weights_for(tensor: torch.Tensor) -> torch.Tensor:
 def _raised(error: Exception) -> dict[str, Any]:
     described = describe_exception(error)
     return {"type": described["type"], "bases": described["bases"], "text": described["text"][:4000]}
-
-
-@contextlib.contextmanager
-def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(dtype)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(before)
-
-
-@contextlib.contextmanager
-def _deterministic() -> Iterator[None]:
-    before = torch.are_deterministic_algorithms_enabled()
-    torch.use_deterministic_algorithms(True, warn_only=True)
-    try:
-        yield
-    finally:
-        torch.use_deterministic_algorithms(before)
-
-
-_MODES: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = {
-    "grad": contextlib.nullcontext,
-    "no_grad": torch.no_grad,
-    "inference": torch.inference_mode,
-    "autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
-    "deterministic": _deterministic,
-    "default float64": lambda: _default_dtype(torch.float64),
-}
 
 
 def know(trial: Trial, coarsest: str, *, copies: bool, noises: int) -> list[dict[str, Any]]:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
+import weakref
 from typing import Any
 
 import torch
 from generate.test_programs import PROGRAM, SPEC
+from support.places import REPOSITORY
 
 from conformance.generate.answers import answered, read
 from conformance.generate.inputs import make
@@ -67,3 +71,45 @@ def test_a_backend_that_takes_whatever_it_is_given_can_be_called_on() -> None:
     trial = Trial((PROGRAM,), (Step("model"), Step("lower"), *acts))
     rows = read(answered(play(trial, Lenient(copies=True))), trial)
     assert all("result" in row for row in rows[2:5])
+
+
+def test_a_result_whose_memory_is_used_again_is_seen_by_who_holds_a_view_of_it() -> None:
+    """A tensor that was returned may be gone while its memory is in use: ``kept.append(model(x).detach())``."""
+
+    class Reusing(Shadow):
+        def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Any:
+            memory: dict[str, Any] = {}
+
+            def call(*arguments: Any) -> torch.Tensor:
+                result = module(*arguments)[0].detach()
+                if memory and memory["held"]() is None:
+                    result = memory["place"].copy_(result).detach()
+                memory.update(place=result.detach(), held=weakref.ref(result))
+                return result  # type: ignore[no-any-return]
+
+            return call
+
+    calls = [Step("call", call=Call((SPEC, Scalar("int", number)))) for number in (2, 3, 4)]
+    trial = Trial((PROGRAM,), (Step("model"), Step("lower"), *calls))
+    assert read(answered(play(trial, Reusing(copies=True))), trial)[-1]["late"] == [1]
+    assert read(answered(play(trial, Shadow(copies=True))), trial)[-1]["late"] == []
+
+
+_PLAYED_FIRST = """
+import sys
+from generate.test_playing import PROGRAM, SPEC, Call, Scalar, Shadow, Step, Trial, answered, play, read
+
+assert "torch._inductor" not in sys.modules
+call = Call((SPEC, Scalar("int", 2)), mode="deterministic")
+trial = Trial((PROGRAM,), (Step("model"), Step("lower"), Step("call", call=call)))
+assert read(answered(play(trial, Shadow(copies=True))), trial)[-1]["state"] == {}
+assert "torch._inductor" in sys.modules
+"""
+
+
+def test_what_pytorch_imports_for_a_mode_is_no_change_that_a_trial_made() -> None:
+    """In a process that PyTorch has imported nothing in yet, as a device is that was forked early."""
+    done = subprocess.run(
+        [sys.executable, "-c", _PLAYED_FIRST], cwd=REPOSITORY / "tests", capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

@@ -12,6 +12,7 @@ from conformance.generate.grammar import (
     indexing,
     matrices,
     networks,
+    patterns,
     reductions,
     shapes,
     writes,
@@ -21,4 +22,4 @@ from conformance.generate.grammar.rules import RULES, Rule
 
 __all__ = ["RULES", "Abandoned", "Builder", "Rule"]
 
-_ = (dtypes, elementwise, flow, indexing, matrices, networks, reductions, shapes, writes)
+_ = (dtypes, elementwise, flow, indexing, matrices, networks, patterns, reductions, shapes, writes)

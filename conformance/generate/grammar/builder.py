@@ -40,6 +40,10 @@ class Value:
         return self.meta.dtype
 
     @property
+    def dtype_name(self) -> str:
+        return str(self.dtype).removeprefix("torch.")
+
+    @property
     def shape(self) -> tuple[int, ...]:
         return tuple(self.meta.shape)
 

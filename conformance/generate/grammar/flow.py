@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.generate.drawing import SIZES
-from conformance.generate.grammar.builder import Builder
+from conformance.generate.grammar.builder import Builder, Value
 from conformance.generate.grammar.rules import rule
 
 
@@ -76,3 +76,77 @@ def loop_that_writes(b: Builder) -> None:
     body = f"    {write}\n    {name} = {name} * 0.5 + {read}"
     text = f"{own} = {one}.clone()\n{name} = {one}\nfor i in range({turns}):\n{body}"
     b.block("for", text, name, f"{one} * 0.5 + {one}")
+
+
+def _test(b: Builder, one: Value) -> str:
+    """What is asked of a value before a branch: its size, or its values where a toolchain reads them."""
+    if b.traits.reads_values and b.draw.chance(2):
+        b.marks.add("branch")
+        return f"bool({one}.sum() > 0)"
+    return f"{one}.shape[0] > {b.draw.of(1, 2, 3)}"
+
+
+@rule("flow", "control_flow", "in_place", "elementwise", weight=2, operators=1)
+def branches_that_write(b: Builder) -> None:
+    """The same expression in both branches is not the same value where each writes first."""
+    one = b.float_value(least=1)
+    name, own = b.name(), b.name()
+    read = b.draw.of(f"{own} * 2", f"torch.relu({own})", f"{own} + {one}")
+    branches = [
+        f"    {own}.{write}\n    {name} = {read}" for write in b.draw.of(("add_(1)", "mul_(2)"), ("neg_()", "zero_()"))
+    ]
+    test = _test(b, one)
+    b.block("if", f"{own} = {one}.clone()\nif {test}:\n{branches[0]}\nelse:\n{branches[1]}", name, f"{one} * 2")
+
+
+@rule("flow", "loops", "in_place", "elementwise", weight=2, operators=1)
+def loop_of_several(b: Builder) -> None:
+    """Variables that take each other's places."""
+    one = b.float_value()
+    name, first, second, third = (b.name() for _ in range(4))
+    write = b.draw.of(f"{first}.add_(i)", f"{first} = {first} + i", f"{third}.mul_(0.5)")
+    turned = b.draw.of(f"{second}, {third}, {first}", f"{second}, {first}, {third}", f"{third}, {first}, {second}")
+    text = (
+        f"{first} = {one}.clone()\n{second} = {one} * 2.0\n{third} = {one} - 1.0\n"
+        f"for i in range({b.draw.of('4', '2', '3')}):\n"
+        f"    {first}, {second}, {third} = {turned}\n    {write}\n"
+        f"{name} = {first} * 0.5 + {second} * 3.0 - {third}"
+    )
+    b.block("for", text, name, f"{one} * 0.5")
+
+
+@rule("flow", "loops", "control_flow", "elementwise", weight=2, operators=1)
+def loop_with_turns(b: Builder) -> None:
+    """Turns that are not like the others: left out, the last one, or those that read what the others made."""
+    one = b.float_value()
+    name, other = b.name(), b.name()
+    body = b.draw.of(
+        f"    if i == 1:\n        continue\n    {name} = {name} * 0.5 + {other} * i",
+        f"    if i == 2:\n        break\n    {name} = {name} * 0.5 + {other} * i",
+        f"    {other} = {other} + 1.0\n    if i == 2:\n        {name} = {name} + {other}",
+        f"    if i % 2 == 0:\n        {other} = {name} - 1.0\n    else:\n        {name} = {other} * 2.0",
+    )
+    text = f"{name} = {one}\n{other} = {one} + 0.5\nfor i in range({b.draw.of('4', '3', '1')}):\n{body}"
+    b.block("for", text, name, f"{one} * 0.5")
+
+
+@rule("flow", "control_flow", "elementwise", "views", weight=3, operators=1)
+def containers(b: Builder) -> None:
+    """Lists and dictionaries that a program fills, copies, and reads in their order."""
+    one = b.float_value(least=1)
+    name, held = b.name(), b.name()
+    match b.draw.of("branch", "loop", "copy", "dictionary"):
+        case "branch":
+            filled = f"if {_test(b, one)}:\n    {held}.append({one} - 1.0)\n{name} = torch.stack({held}).sum(0)"
+        case "loop":
+            filled = f"for i in range(3):\n    {held}.append({held}[-1] * 0.5)\n{name} = torch.stack({held}[1:]).sum(0)"
+        case "copy":
+            rest = b.name()
+            copied = b.draw.of(f"list({held})", f"{held}[:]", f"{held} + {held}")
+            filled = f"{rest} = {copied}\n{rest}.append({one})\n{name} = torch.stack({held}).sum(0) + len({rest})"
+        case _:
+            text = f'{held} = {{"b": {one}, "a": {one} * 2.0}}\n{held}["0"] = {one} - 1.0\n{name} = {one}\n'
+            text += f"for key in {held}.keys():\n    {name} = {name} * 0.5 + {held}[key]"
+            b.block("dict", text, name, f"{one} * 0.5")
+            return
+    b.block("list", f"{held} = [{one}, {one} * 2.0]\n{filled}", name, f"{one} * 2.0")

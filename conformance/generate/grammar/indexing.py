@@ -37,6 +37,26 @@ def index(b: Builder) -> None:
     b.make(name, text)
 
 
+@rule("indexing", "views", "integers", weight=4, operators=1)
+def several_indices(b: Builder) -> None:
+    one = b.pick(lambda value: value.rank >= 2 and 0 not in value.shape)
+    row, column = (
+        f"(torch.tensor({b.draw.of(*given)}) % {one}.shape[{dim}])"
+        for dim, given in enumerate((([1, 0, 2], [0, 1, 1]), ([2, 0, 1], [1, 1, 0])))
+    )
+    square = f"(torch.tensor([[0, 2, 1], [1, 0, 3]]) % {one}.shape[0])"
+    text = b.draw.of(
+        f"{one}[{row}, {column}]",
+        f"{one}[{row}[:, None], {column}]",
+        f"{one}[{square}, {column}]",
+        f"{one}[{square}]",
+        f"{one}[:, {column}]",
+        f"{one}[{row}, ..., {b.draw.of('0', '-1')}]",
+        f"{one}[{row}, :, {row} % {one}.shape[2]]" if one.rank > 2 else f"{one}.t()[{column}]",
+    )
+    b.make("index", text)
+
+
 @rule("indexing", "views", "integers", weight=2, operators=4)
 def gather(b: Builder) -> None:
     one, dim = _indexed(b)
@@ -99,3 +119,20 @@ def counting(b: Builder) -> None:
         ("searchsorted", f"torch.searchsorted(torch.tensor([-1, 0, 3]), {index}.long())"),
     )
     b.make(name, text)
+
+
+@rule("writes", "in_place", "views", "integers", weight=3, operators=1)
+def write_at(b: Builder) -> None:
+    target = b.make("clone", f"{b.pick(lambda value: value.rank >= 1 and 0 not in value.shape)}.clone()")[0]
+    places = f"torch.tensor({b.draw.of([0], [1, 0], [-1])})" if target.shape[0] > 1 else "torch.tensor([0])"
+    number = "True" if target.dtype_name == "bool" else b.draw.of("1", "2")
+    if target.rank > 1 and b.draw.chance(2):
+        places = f"{places}, torch.tensor([0])"
+    statement = b.draw.of(
+        f"{target}[{places}] = {number}",
+        f"{target}[{places}] += {number}",
+        f"{target}.index_put_(({places},), {target}[{places}].neg())" if number != "True" else f"{target}[0] = True",
+        f"{target}[{target} > 0] = {number}" if not target.dtype.is_complex else f"{target}[0] = {number}",
+        f"{target}[{target}.shape[0] - 1] = {number}",
+    )
+    b.write("index_put_", statement)

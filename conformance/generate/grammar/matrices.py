@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from conformance.generate.grammar.builder import Builder, Value
 from conformance.generate.grammar.rules import rule
+from conformance.generate.program import TensorSpec
 
 
 def _parameter(b: Builder, like: Value, shape: tuple[int, ...]) -> Value:
     """A parameter of a value's dtype, now and then laid out otherwise."""
     layout = b.draw.of("contiguous", "contiguous", "transposed")
-    dtype = str(like.dtype).removeprefix("torch.")
-    from conformance.generate.program import TensorSpec
-
-    return b.parameter(TensorSpec(dtype, shape, layout, "ordinary", b.draw.seed(), not b.draw.chance(6)))
+    return b.parameter(TensorSpec(like.dtype_name, shape, layout, "ordinary", b.draw.seed(), not b.draw.chance(6)))
 
 
 def _factor(b: Builder, rank: int | None = None, least: int = 0) -> Value:

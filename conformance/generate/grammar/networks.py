@@ -7,11 +7,7 @@ from conformance.generate.grammar.rules import rule
 from conformance.generate.program import TensorSpec
 
 
-def _dtype(value: Value) -> str:
-    return str(value.dtype).removeprefix("torch.")
-
-
-def _image(b: Builder, rank: int = 4) -> Value:
+def image(b: Builder, rank: int = 4) -> Value:
     """A value as convolutions take it: one that is there, or reshaped to it."""
     try:
         return b.float_value(rank=rank)
@@ -24,28 +20,34 @@ def _image(b: Builder, rank: int = 4) -> Value:
 @rule("networks", "convolution", "parameters", weight=4)
 def convolution(b: Builder) -> None:
     rank = b.draw.of(4, 4, 3)
-    one = _image(b, rank)
+    one = image(b, rank)
     groups = b.draw.of(1, 1, one.shape[1] or 1)
     out = groups * b.draw.of(1, 2, 3)
     kernel = b.draw.of(1, 3, 2)
     shape = (out, one.shape[1] // groups, *([kernel] * (rank - 2)))
-    weight = b.parameter(TensorSpec(_dtype(one), shape, "contiguous", "ordinary", b.draw.seed(), not b.draw.chance(6)))
-    bias = b.parameter(TensorSpec(_dtype(one), (out,), "contiguous", "ordinary", b.draw.seed(), not b.draw.chance(6)))
+    weight = b.parameter(
+        TensorSpec(one.dtype_name, shape, "contiguous", "ordinary", b.draw.seed(), not b.draw.chance(6))
+    )
+    bias = b.parameter(
+        TensorSpec(one.dtype_name, (out,), "contiguous", "ordinary", b.draw.seed(), not b.draw.chance(6))
+    )
     extra = f"stride={b.draw.of(1, 2)}, padding={b.draw.of(1, 0, 2)}, dilation={b.draw.of(1, 1, 2)}, groups={groups}"
     b.make(f"conv{rank - 2}d", f"F.conv{rank - 2}d({one}, {weight}, {bias if b.draw.chance(2) else None}, {extra})")
 
 
 @rule("networks", "convolution", "parameters")
 def transposed_convolution(b: Builder) -> None:
-    one = _image(b)
+    one = image(b)
     shape = (one.shape[1], b.draw.of(1, 2), 2, 2)
-    weight = b.parameter(TensorSpec(_dtype(one), shape, "contiguous", "ordinary", b.draw.seed(), not b.draw.chance(6)))
+    weight = b.parameter(
+        TensorSpec(one.dtype_name, shape, "contiguous", "ordinary", b.draw.seed(), not b.draw.chance(6))
+    )
     b.make("conv_transpose2d", f"F.conv_transpose2d({one}, {weight}, stride={b.draw.of(1, 2)})")
 
 
 @rule("networks", "convolution", weight=3, operators=5)
 def pool(b: Builder) -> None:
-    one = _image(b)
+    one = image(b)
     name, text = b.draw.of(
         ("max_pool2d", f"F.max_pool2d({one}, 2, stride=1, padding=1)"),
         ("max_pool2d", f"F.max_pool2d({one}, {b.draw.of(1, 2, 3)}, ceil_mode={b.draw.of(False, True)})"),
@@ -71,7 +73,7 @@ def layer_norm(b: Builder) -> None:
     one = b.float_value(least=1)
     width = one.shape[-1]
     weight = b.parameter(
-        TensorSpec(_dtype(one), (width,), "contiguous", "ordinary", b.draw.seed(), not b.draw.chance(6))
+        TensorSpec(one.dtype_name, (width,), "contiguous", "ordinary", b.draw.seed(), not b.draw.chance(6))
     )
     b.make("layer_norm", f"F.layer_norm({one}, ({width},), {b.draw.of('None', str(weight))})")
 
@@ -111,7 +113,7 @@ def embedding(b: Builder) -> None:
 
 @rule("networks", "convolution")
 def interpolate(b: Builder) -> None:
-    one = _image(b)
+    one = image(b)
     mode = b.draw.of("mode='nearest'", "mode='bilinear', align_corners=False", "mode='bilinear', align_corners=True")
     b.make("interpolate", f"F.interpolate({one}, scale_factor=2.0, {mode})")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.generate.grammar.builder import Abandoned, Builder, Value
 from conformance.generate.grammar.rules import rule
+from conformance.generate.program import TensorSpec
 
 
 def _change(b: Builder, target: Value) -> str:
@@ -70,13 +71,25 @@ def to_argument(b: Builder) -> None:
 def to_buffer(b: Builder) -> None:
     buffers = [value for value in b.values if value.origin == "state" and value.name.startswith("self.b")]
     if not buffers:
-        from conformance.generate.program import TensorSpec
-
         one = b.float_value()
-        dtype = str(one.dtype).removeprefix("torch.")
-        buffers = [b.buffer(TensorSpec(dtype, one.shape, "contiguous", "ordinary", b.draw.seed()))]
+        buffers = [b.buffer(TensorSpec(one.dtype_name, one.shape, "contiguous", "ordinary", b.draw.seed()))]
     statement = _change(b, b.draw.choice(buffers))
     b.write(_operator(statement), statement, "writes")
+
+
+@rule("writes", "in_place", "elementwise", "input_mutation", traits=("keeps_writes",), weight=3, operators=1)
+def kept_before_it_changes(b: Builder) -> None:
+    """A buffer keeps what a value was before the model changes that, as recurrent models keep their last state."""
+    source = b.pick(lambda value: value.origin == "argument" or value.fresh)
+    kept = b.buffer(TensorSpec(source.dtype_name, source.shape, "contiguous", "ordinary", b.draw.seed()))
+    copied = b.draw.of(
+        f"{kept}.copy_({source})", f"{kept}[...] = {source}" if source.rank else f"{kept}.copy_({source})"
+    )
+    b.write("copy_", copied, "writes")
+    statement = _change(b, source)
+    b.write(_operator(statement), statement, "writes")
+    if b.draw.chance(2):
+        b.make("add", f"{kept} + {source}")
 
 
 @rule("writes", "in_place", "elementwise", weight=2)

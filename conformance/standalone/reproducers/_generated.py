@@ -29,9 +29,11 @@ from conformance.toolchains import toolchain_named
 
 #: So many findings of a cell have a script.
 _MOST_FINDINGS = 3
-#: Functions of the trial's player that some scripts need.
-_PLAYER = "conformance.generate.play"
-_PLAYED_BY = ("change_weights", "_gradients", "_deterministic", "_default_dtype")
+#: Functions that play trials and some scripts need, by their modules.
+_PLAYED_BY = {
+    "conformance.generate.play": ("change_weights", "_gradients"),
+    "conformance.generate.call_modes": ("deterministic", "default_dtype"),
+}
 
 
 def generated_reproducers(
@@ -76,7 +78,8 @@ def _files(
     before = [written.function(f"before_{place}", each) for place, each in enumerate(finding.before, start=1)]
     others = written.models[len(models) :]
     text = "\n\n".join([main, *before])
-    collection.add(_PLAYER, *(name for name in _PLAYED_BY if re.search(rf"\b{name}\(", text)))
+    for module, functions in _PLAYED_BY.items():
+        collection.add(module, *(each for each in functions if re.search(rf"\b{each}\(", text)))
     collection.add_all(_trial.__name__)
     names = [*(f"before_{place}" for place in range(1, len(before) + 1)), "trial"]
     imports = {"import torch.nn.functional as F", "from math import inf, nan"}

@@ -18,8 +18,8 @@ _MODES = {
     "no_grad": "torch.no_grad()",
     "inference": "torch.inference_mode()",
     "autocast": 'torch.autocast("cpu", dtype=torch.bfloat16)',
-    "deterministic": "_deterministic()",
-    "default float64": "_default_dtype(torch.float64)",
+    "deterministic": "deterministic()",
+    "default float64": "default_dtype(torch.float64)",
 }
 _SPOILT = {"too few": "{}[:-1]", "too many": "[*{}, 1]", "a string": '["not a tensor", *{}[1:]]'}
 

@@ -106,7 +106,8 @@ class step:
                 owners.append((f"result {n}", each))
             seen["gradients"] = self.gradients
             if not seen["aliases"]:
-                RESULTS.append((self.result, [each.detach().clone() for each in results]))
+                held = [each.detach() for each in results] if len(RESULTS) % 2 else self.result
+                RESULTS.append((held, [each.detach().clone() for each in results]))
             STORAGES.extend(StorageWeakRef(each.untyped_storage()) for each in (*results, *tensors_in(self.arguments)))
         SEEN.append(seen)
         return error is None or isinstance(error, Exception)

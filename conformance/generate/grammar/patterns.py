@@ -1,0 +1,165 @@
+"""Several statements at a time, as models have them and compilers replace them: a layer and what follows it, attention
+written out, softmax written out, what is taken apart and joined again. Now and then with a number, an order or another
+use of a value in between that forbids the replacement.
+"""
+
+from __future__ import annotations
+
+from conformance.generate.grammar.builder import Abandoned, Builder, Value
+from conformance.generate.grammar.networks import image
+from conformance.generate.grammar.rules import rule
+from conformance.generate.program import TensorSpec
+
+
+def _weight(b: Builder, like: Value, shape: tuple[int, ...]) -> Value:
+    return b.parameter(TensorSpec(like.dtype_name, shape, "contiguous", "ordinary", b.draw.seed(), grad=True))
+
+
+def _again(b: Builder, first: Value, last: Value) -> None:
+    """Now and then use once more what lies in between, which then must be there."""
+    if first is not last and b.draw.chance(3):
+        b.make("mean", f"{last} + {first}.mean()")
+
+
+def _activated(b: Builder, one: Value) -> Value:
+    name = b.draw.of("relu", "relu6", "hardtanh", "gelu", "silu", "leaky_relu", "sigmoid")
+    return b.make(name, f"torch.sigmoid({one})" if name == "sigmoid" else f"F.{name}({one})")[0]
+
+
+@rule("networks", "convolution", "parameters", weight=5, operators=1)
+def convolution_and_norm(b: Builder) -> None:
+    one = image(b)
+    channels = b.draw.of(2, 3, one.shape[1])
+    weight = _weight(b, one, (channels, one.shape[1], *b.draw.of((1, 1), (3, 3), (2, 1))))
+    bias = _weight(b, one, (channels,)) if b.draw.chance(2) else None
+    first = last = b.make("conv2d", f"F.conv2d({one}, {weight}, {bias}, padding={b.draw.of(1, 0)})")[0]
+    if not b.draw.chance(4):
+        kinds = ("ordinary", "positive")
+        mean, variance = (
+            b.buffer(TensorSpec(one.dtype_name, (channels,), "contiguous", kind, b.draw.seed())) for kind in kinds
+        )
+        scale, shift = (_weight(b, one, (channels,)) if not b.draw.chance(4) else None for _ in range(2))
+        norm = f"F.batch_norm({first}, {mean}, {variance}, {scale}, {shift}, False, 0.1, {b.draw.of('1e-5', '1e-3')})"
+        last = b.make("batch_norm", norm)[0]
+    if b.draw.chance(2):
+        last = _activated(b, last)
+    _again(b, first, last)
+
+
+@rule("matrices", "matmul", "parameters", weight=3, operators=1)
+def layers(b: Builder) -> None:
+    one = b.pick(lambda value: value.floating and value.rank >= 1 and 0 not in value.shape)
+    width = b.draw.of(3, 4, one.shape[-1])
+    bias = f", {_weight(b, one, (width,))}" if b.draw.chance(2) else ""
+    first = b.make("linear", f"F.linear({one}, {_weight(b, one, (width, one.shape[-1]))}{bias})")[0]
+    last = _activated(b, first)
+    if b.draw.chance(2):
+        last = b.make("linear", f"F.linear({last}, {_weight(b, one, (one.shape[-1], width))})")[0]
+        if b.draw.chance(2):
+            last = b.make("add", f"{last} + {one}")[0]
+    _again(b, first, last)
+
+
+@rule("matrices", "matmul", "reductions", weight=4, operators=1)
+def attention_written_out(b: Builder) -> None:
+    one = b.pick(lambda value: value.floating and value.rank in (2, 3, 4) and 0 not in value.shape)
+    if one.rank == 3 and b.draw.chance(2):
+        one = b.make("unsqueeze", f"{one}.unsqueeze({b.draw.of(0, 1)})", fresh=False)[0]
+    key = f"{one}.transpose(-1, -2)"
+    scale = b.draw.of("", " / 3.0", " * 0.5", " / 2.0", f" / {one.shape[-1] ** 0.5!r}")
+    scores = b.make("matmul", f"({one} @ {key}){scale}")[0]
+    if not b.draw.chance(3):
+        size = one.shape[-2]
+        kind = b.draw.of("ordinary", "zeros", "ordinary", "masked" if "non_finite" not in b.missing else "negative")
+        mask = b.buffer(TensorSpec(one.dtype_name, (size, size), "contiguous", kind, b.draw.seed()))
+        scores = b.make("add", b.draw.of(f"{scores} + {mask}", f"{scores} + {mask}", f"{scores} * {mask}"))[0]
+    rows = b.make("softmax", f"torch.softmax({scores}, dim={b.draw.of(-1, -1, -2)})")[0]
+    last = b.make("matmul", f"{rows} @ {one}")[0]
+    _again(b, rows, last)
+
+
+@rule("reductions", "reductions", "elementwise", weight=3, operators=1)
+def normalised_by_hand(b: Builder) -> None:
+    one = b.float_value(least=1)
+    dim = b.dim(one)
+    match b.draw.of("softmax", "layer_norm", "rms_norm", "logsumexp"):
+        case "softmax":
+            powers = b.make("exp", f"({one} - {one}.amax(dim={dim}, keepdim=True)).exp()")[0]
+            b.make("div", f"{powers} / {powers}.sum(dim={b.draw.of(dim, dim, 0)}, keepdim=True)")
+        case "layer_norm":
+            centred = b.make("sub", f"{one} - {one}.mean(dim={dim}, keepdim=True)")[0]
+            variance = b.draw.of(
+                f"{centred}.pow(2).mean(dim={dim}, keepdim=True)", f"{one}.var(dim={dim}, keepdim=True)"
+            )
+            b.make("rsqrt", f"{centred} * torch.rsqrt({variance} + {b.draw.of('1e-5', '1e-2')})")
+        case "rms_norm":
+            b.make("rsqrt", f"{one} * torch.rsqrt(({one} * {one}).mean(dim={dim}, keepdim=True) + 1e-5)")
+        case _:
+            most = b.make("amax", f"{one}.amax(dim={dim}, keepdim=True)")[0]
+            b.make("log", f"({one} - {most}).exp().sum(dim={dim}, keepdim=True).log() + {most}")
+
+
+@rule("reductions", "reductions", "mixed_dtypes", weight=2, operators=1)
+def in_another_dtype(b: Builder) -> None:
+    one = b.pick(lambda value: not value.dtype.is_complex and value.rank >= 1)
+    wider = b.draw.of("float64", "float32") if "float64" not in b.missing else "float32"
+    name = b.draw.of("mean", "sum", "cumsum", "prod", "mean", "softmax")
+    owner = "F" if name == "softmax" else "torch"
+    b.make(name, f"{owner}.{name}({one}, dim={b.dim(one)}, dtype=torch.{wider})")
+
+
+@rule("views", "views", weight=3, operators=1)
+def apart_and_together(b: Builder) -> None:
+    one = b.pick(lambda value: value.rank >= 1)
+    dim = b.dim(one)
+    size = one.shape[dim]
+    if size < 2:
+        raise Abandoned
+    how = b.draw.of(
+        f"torch.split({one}, [1, {size - 1}], dim={dim})",
+        f"torch.tensor_split({one}, 2, dim={dim})",
+        f"torch.chunk({one}, 2, dim={dim})",
+    )
+    first, second = b.make("split", how, several=2)
+    parts = b.draw.of(f"{first}, {second}", f"{second}, {first}", f"{first}, {first}", f"{second}")
+    joined = b.make("cat", f"torch.cat([{parts}], dim={b.draw.of(dim, dim, 0)})")[0]
+    if b.draw.chance(3):
+        b.make("slice", f"{joined}.narrow({dim}, 0, 1)")
+
+
+@rule("dtypes", "mixed_dtypes", "integers", weight=3, operators=1)
+def there_and_back(b: Builder) -> None:
+    one = b.pick(lambda value: value.floating)
+    small = b.make("clamp", f"torch.nan_to_num({one}).clamp(-100, 100)")[0]
+    narrow = b.draw.of("int32", "int64", "int8", "bool") if "booleans" not in b.missing else "int32"
+    short = b.make("to", f"{small}.to(torch.{narrow})", fresh=False)[0]
+    b.make("to", f"{short}.to({small}.dtype)", fresh=False)
+
+
+@rule("dtypes", "mixed_dtypes", "integers", weight=3, operators=1)
+def wraps_around(b: Builder) -> None:
+    """Arithmetic in a narrow dtype, and then in a wide one: what was lost stays lost."""
+    one = b.pick(lambda value: not value.dtype.is_complex)
+    if one.floating:
+        one = b.make("clamp", f"torch.nan_to_num({one}).clamp(0, 100)")[0]
+    narrow = b.draw.of("uint8", "int8", "int16")
+    name, text = b.draw.of(("add", "{0} + {0}"), ("mul", "{0} * 7"), ("sub", "{0} - 100"), ("neg", "-{0} + 120"))
+    short = b.make("to", f"{one}.to(torch.{narrow})", fresh=False)[0]
+    b.make(name, f"({text.format(short)}).to(torch.{b.draw.of('int64', 'int32', 'float32')})")
+
+
+@rule("elementwise", "elementwise", "booleans", weight=4, operators=1)
+def ends_in_another_dtype(b: Builder) -> None:
+    """A chain of floats whose last operator gives something else, as detectors and classifiers end."""
+    one = b.float_value()
+    inner = b.draw.of(f"{one} * 0.5 + 1.0", f"{one} + {one}", f"torch.sigmoid({one})", f"torch.relu({one}) - 0.5")
+    chain = b.make("mul", inner)[0]
+    other = b.draw.of("0.5", str(one))
+    name, text = b.draw.of(
+        ("gt", f"{chain} > {other}"),
+        ("le", f"{chain} <= {other}"),
+        ("ne", f"{chain} != {other}"),
+        ("isnan", f"torch.isnan({chain})"),
+        ("logical_and", f"({chain} > 0.5) & ({one} < 1.0)"),
+    )
+    b.make(name, text)
