@@ -93,11 +93,16 @@ def regenerate(name: str, options: list[str]) -> bool:
 
 def shortened(report: dict[str, Any]) -> dict[str, Any]:
     """A report in which, of cells that fail alike, the first alone has what its failure left behind, and the others say
-    which that is: a toy with hundreds of them would be the largest file of the repository."""
+    which that is; what generated cells found stands with their findings alone. A toy with hundreds of failures would be
+    the largest file of the repository."""
     first: dict[str, str] = {}
     for row in report["cells"]:
-        if "error" in row and first.setdefault(row["fingerprint"], row["id"]) != row["id"]:
-            row["error"] = {"type": row["error"].get("type", ""), "text": f"as of {first[row['fingerprint']]}"}
+        if "error" in row and row.get("generated", {}).get("findings"):
+            row["error"] = {"type": row["error"].get("type", ""), "text": row["message"]}
+        elif "error" in row and "fingerprint" in row:
+            like = first.setdefault(row["fingerprint"], row["id"])
+            if like != row["id"]:
+                row["error"] = {"type": row["error"].get("type", ""), "text": f"as of {like}"}
     return report
 
 

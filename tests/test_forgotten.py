@@ -33,7 +33,6 @@ STALE = {
     "XnnpackBackend/report.json",
     "backend_with_compiler_demo/report.json",
     "inductor/report.json",
-    "openvino/report.json",
     "openvino_aot_autograd/report.json",
     "relax/report.json",
     "selftest.json",

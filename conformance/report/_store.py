@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import re
 import tempfile
 from collections.abc import Iterator
 from importlib import resources
@@ -20,6 +21,9 @@ from conformance.report.model import FORMAT, Report
 from conformance.report.parts import read_part
 from conformance.report.resuming import BEGUN, CELLS, Begun, Interrupted
 from conformance.report.row_model import NO_TRIANGLE, CellRow
+
+#: A list of whole numbers, one in a line: no string of JSON has a line's end in it.
+_NUMBERS = re.compile(r"\[\n\s*(\d+(?:,\n\s*\d+)*)\n\s*\]")
 
 
 @functools.cache
@@ -113,7 +117,8 @@ def write_report(path: Path, report: dict[str, Any]) -> None:
 
 
 def _text_of(report: dict[str, Any]) -> str:
-    return json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False)
+    return _NUMBERS.sub(lambda found: f"[{' '.join(found[1].split())}]", text) + "\n"
 
 
 #: Below the folder of a backend: where the report of a run that tried a part of the contract lies.

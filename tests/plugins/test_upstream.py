@@ -92,8 +92,10 @@ def test_of_cells_that_fail_alike_the_first_keeps_what_it_left_behind(monkeypatc
             "error": {"type": "RuntimeError", "text": "no", "stack": "long"},
         }
 
-    cells = [row("one", "a"), row("two", "b"), row("three", "a"), {"id": "four", "verdict": "PASS"}]
-    one, two, three, four = regenerate.shortened({"cells": cells})["cells"]
+    cells = [row("one", "a"), row("two", "b"), row("three", "a"), {"id": "four", "error": {"type": "E"}}]
+    cells.append(row("five", "c") | {"generated": {"findings": [{}]}, "message": "in short"})
+    one, two, three, four, five = regenerate.shortened({"cells": cells})["cells"]
     assert [each["error"]["stack"] for each in (one, two)] == ["long", "long"]
     assert three == {"id": "three", "fingerprint": "a", "error": {"type": "RuntimeError", "text": "as of one"}}
-    assert "error" not in four
+    assert four["error"] == {"type": "E"}  # a refusal, which has no fingerprint
+    assert five["error"] == {"type": "RuntimeError", "text": "in short"}

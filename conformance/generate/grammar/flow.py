@@ -135,14 +135,14 @@ def containers(b: Builder) -> None:
     """Lists and dictionaries that a program fills, copies, and reads in their order."""
     one = b.float_value(least=1)
     name, held = b.name(), b.name()
-    match b.draw.of("branch", "loop", "copy", "dictionary"):
+    match b.draw.of("branch", "loop", "copy", "copy", "dictionary"):
         case "branch":
             filled = f"if {_test(b, one)}:\n    {held}.append({one} - 1.0)\n{name} = torch.stack({held}).sum(0)"
         case "loop":
             filled = f"for i in range(3):\n    {held}.append({held}[-1] * 0.5)\n{name} = torch.stack({held}[1:]).sum(0)"
         case "copy":
             rest = b.name()
-            copied = b.draw.of(f"list({held})", f"{held}[:]", f"{held} + {held}")
+            copied = b.draw.of(f"list({held})", f"list({held})", f"{held}[:]", f"{held} + {held}")
             filled = f"{rest} = {copied}\n{rest}.append({one})\n{name} = torch.stack({held}).sum(0) + len({rest})"
         case _:
             text = f'{held} = {{"b": {one}, "a": {one} * 2.0}}\n{held}["0"] = {one} - 1.0\n{name} = {one}\n'

@@ -63,17 +63,16 @@ def layers(b: Builder) -> None:
 @rule("matrices", "matmul", "reductions", weight=4, operators=1)
 def attention_written_out(b: Builder) -> None:
     one = b.pick(lambda value: value.floating and value.rank in (2, 3, 4) and 0 not in value.shape)
-    if one.rank == 3 and b.draw.chance(2):
-        one = b.make("unsqueeze", f"{one}.unsqueeze({b.draw.of(0, 1)})", fresh=False)[0]
-    key = f"{one}.transpose(-1, -2)"
-    scale = b.draw.of("", " / 3.0", " * 0.5", " / 2.0", f" / {one.shape[-1] ** 0.5!r}")
-    scores = b.make("matmul", f"({one} @ {key}){scale}")[0]
+    while one.rank < 4 and not b.draw.chance(4):
+        one = b.make("unsqueeze", f"{one}.unsqueeze(0)", fresh=False)[0]
+    scale = b.draw.of(" / 3.0", " / 2.0", " * 0.5", "", f" / {one.shape[-1] ** 0.5!r}")
+    scores = b.make("matmul", f"({one} @ {one}.transpose(-1, -2)){scale}")[0]
     if not b.draw.chance(3):
         size = one.shape[-2]
         kind = b.draw.of("ordinary", "zeros", "ordinary", "masked" if "non_finite" not in b.missing else "negative")
         mask = b.buffer(TensorSpec(one.dtype_name, (size, size), "contiguous", kind, b.draw.seed()))
-        scores = b.make("add", b.draw.of(f"{scores} + {mask}", f"{scores} + {mask}", f"{scores} * {mask}"))[0]
-    rows = b.make("softmax", f"torch.softmax({scores}, dim={b.draw.of(-1, -1, -2)})")[0]
+        scores = b.make("add", f"{scores} + {mask}")[0]
+    rows = b.make("softmax", f"torch.softmax({scores}, dim={b.draw.of(-1, -1, -1, -2)})")[0]
     last = b.make("matmul", f"{rows} @ {one}")[0]
     _again(b, rows, last)
 
@@ -163,3 +162,12 @@ def ends_in_another_dtype(b: Builder) -> None:
         ("logical_and", f"({chain} > 0.5) & ({one} < 1.0)"),
     )
     b.make(name, text)
+
+
+@rule("elementwise", "elementwise", "several_outputs", weight=2, operators=1)
+def the_same_twice(b: Builder) -> None:
+    """Two equal expressions are two tensors: who writes to one of them does not change the other."""
+    one = b.float_value()
+    text = b.draw.of(f"{one} * 2.0", f"torch.exp({one})", f"{one} + 1.0", f"torch.relu({one})")
+    for _ in range(2):
+        b.make("mul", text)
