@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,6 @@ import pytest
 from hypothesis import strategies as st
 
 from conformance.api.errors import DeviceTimeout
-from conformance.generate import engine
 from conformance.generate.budget import Share
 from conformance.generate.engine import Search
 from conformance.generate.judge import Difference, Rules
@@ -102,13 +102,14 @@ def test_only_a_number_of_programs_waits_for_a_backend_that_fails_everywhere(
 ) -> None:
     """With a time, all cells together make their findings smaller for no more than a minute, and a little in each."""
 
+    clock = 0.0
+
     def judge(trial: Trial) -> str:
         nonlocal clock
         clock += 0.5
         return "values" if len(trial.programs[0].operators) > 1 else ""
 
-    clock = 0.0
-    monkeypatch.setattr(engine.time, "monotonic", lambda: clock)
+    monkeypatch.setattr(time, "monotonic", lambda: clock)
     laboratory, tried = FakeLaboratory(judge), []
     for seed in range(6):
         before = len(laboratory.all)
