@@ -121,6 +121,7 @@ def test_what_is_written_is_formatted_and_free_of_faults(
         "oldest": "torch==2.13.*",
         "newest": "torch",
     }
+    assert matrix["shard"] == list(range(1, workflow["env"]["SHARDS"] + 1))
     assert set(matrix["release"]) == set(workflow["jobs"]["certify"]["strategy"]["matrix"]["release"])
     assert any("pytest --backend" in step.get("run", "") for step in job["steps"])
     assert any("upload-artifact" in step.get("uses", "") for step in job["steps"])
@@ -168,10 +169,9 @@ def test_the_workflow_compares_with_the_default_branch(tmp_path: Path, run: str,
 def test_the_shards_of_the_workflow_come_to_one_certificate(project: Project) -> None:
     """Its own commands, one machine after another, and the reports carried between them as its artifacts are."""
     workflow = yaml.safe_load(rendered(NewPlugin("mine", "torchscript"))[".github/workflows/conformance.yml"])
-    shares = "composition"
     summary = project.folder / "summary"
     summary.touch()
-    settings = {"BACKEND": "reference", "LEVEL": "core", "PYTEST_ADDOPTS": f"-k '{shares}'", "CI": "true"}
+    settings = {"BACKEND": "reference", "LEVEL": "core", "PYTEST_ADDOPTS": "-k composition"}
     settings |= {"SHARDS": str(workflow["env"]["SHARDS"]), "GITHUB_STEP_SUMMARY": str(summary)}
 
     def run(job: str, named: str, **more: str) -> subprocess.CompletedProcess[str]:

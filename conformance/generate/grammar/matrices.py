@@ -7,13 +7,13 @@ from conformance.generate.grammar.rules import rule
 from conformance.generate.program import TensorSpec
 
 
-def _parameter(b: Builder, like: Value, shape: tuple[int, ...]) -> Value:
+def parameter(b: Builder, like: Value, shape: tuple[int, ...]) -> Value:
     """A parameter of a value's dtype, now and then laid out otherwise."""
     layout = b.draw.of("contiguous", "contiguous", "transposed")
     return b.parameter(TensorSpec(like.dtype_name, shape, layout, "ordinary", b.draw.seed(), not b.draw.chance(6)))
 
 
-def _factor(b: Builder, rank: int | None = None, least: int = 0) -> Value:
+def factor(b: Builder, rank: int | None = None, least: int = 0) -> Value:
     """What is multiplied, of that rank or of at least so many dimensions: something, where nothing cannot be."""
     return b.pick(
         lambda value: (
@@ -33,7 +33,7 @@ def _width(b: Builder, like: Value) -> int:
 
 @rule("matrices", "matmul", weight=3)
 def matmul(b: Builder) -> None:
-    one = _factor(b, least=1)
+    one = factor(b, least=1)
     other = b.pick(
         lambda value: (
             value.dtype == one.dtype and value.rank >= 1 and value.shape[max(0, value.rank - 2)] == one.shape[-1]
@@ -44,17 +44,17 @@ def matmul(b: Builder) -> None:
 
 @rule("matrices", "matmul", weight=2)
 def with_transposed(b: Builder) -> None:
-    one = _factor(b, least=2)
+    one = factor(b, least=2)
     other = b.pick(lambda value: value.dtype == one.dtype and value.rank >= 2 and value.shape[-1] == one.shape[-1])
     b.make("matmul", f"{one} @ {other}.transpose(-1, -2)")
 
 
 @rule("matrices", "matmul", "parameters", weight=3)
 def linear(b: Builder) -> None:
-    one = _factor(b, least=1)
+    one = factor(b, least=1)
     width = _width(b, one)
-    weight = _parameter(b, one, (width, one.shape[-1]))
-    bias = f", {_parameter(b, one, (width,))}" if b.draw.chance(2) else ""
+    weight = parameter(b, one, (width, one.shape[-1]))
+    bias = f", {parameter(b, one, (width,))}" if b.draw.chance(2) else ""
     b.make("linear", f"F.linear({one}, {weight}{bias})")
 
 
@@ -67,7 +67,7 @@ def layer(b: Builder) -> None:
 
 @rule("matrices", "matmul", weight=2)
 def batched(b: Builder) -> None:
-    one = _factor(b, rank=3)
+    one = factor(b, rank=3)
     other = b.pick(lambda value: value.dtype == one.dtype and value.rank == 3 and value.shape[0] == one.shape[0])
     flipped = f"{other}" if other.shape[1] == one.shape[2] else f"{other}.transpose(1, 2)"
     if b.draw.chance(2):
@@ -80,7 +80,7 @@ def batched(b: Builder) -> None:
 
 @rule("matrices", "matmul")
 def addmm(b: Builder) -> None:
-    one = _factor(b, rank=2)
+    one = factor(b, rank=2)
     other = b.pick(lambda value: value.dtype == one.dtype and value.rank == 2)
     flipped = f"{other}" if other.shape[0] == one.shape[1] else f"{other}.t()"
     added = b.pick(lambda value: value.dtype == one.dtype and value.rank <= 2)
@@ -90,7 +90,7 @@ def addmm(b: Builder) -> None:
 
 @rule("matrices", "matmul", weight=2, operators=10)
 def products(b: Builder) -> None:
-    one = _factor(b, least=1)
+    one = factor(b, least=1)
     name, text = b.draw.of(
         ("outer", f"torch.outer({one}.flatten(), {one}.flatten()[:3])"),
         ("einsum", f"torch.einsum('...i,...i->...', {one}, {one})"),
@@ -108,7 +108,7 @@ def products(b: Builder) -> None:
 
 @rule("matrices", "matmul", operators=4)
 def attention(b: Builder) -> None:
-    one = _factor(b, rank=3)
+    one = factor(b, rank=3)
     query = b.draw.of(f"{one}", f"{one}[:, :1]", f"{one}[:, 1:]")
     extra = b.draw.of("", ", is_causal=True", ", scale=0.5")
     b.make("scaled_dot_product_attention", f"F.scaled_dot_product_attention({query}, {one}, {one}{extra})")

@@ -6,13 +6,10 @@ use of a value in between that forbids the replacement.
 from __future__ import annotations
 
 from conformance.generate.grammar.builder import Abandoned, Builder, Value
+from conformance.generate.grammar.matrices import factor, parameter
 from conformance.generate.grammar.networks import image
 from conformance.generate.grammar.rules import rule
 from conformance.generate.program import TensorSpec
-
-
-def _weight(b: Builder, like: Value, shape: tuple[int, ...]) -> Value:
-    return b.parameter(TensorSpec(like.dtype_name, shape, "contiguous", "ordinary", b.draw.seed(), grad=True))
 
 
 def _again(b: Builder, first: Value, last: Value) -> None:
@@ -30,15 +27,15 @@ def _activated(b: Builder, one: Value) -> Value:
 def convolution_and_norm(b: Builder) -> None:
     one = image(b)
     channels = b.draw.of(2, 3, one.shape[1])
-    weight = _weight(b, one, (channels, one.shape[1], *b.draw.of((1, 1), (3, 3), (2, 1))))
-    bias = _weight(b, one, (channels,)) if b.draw.chance(2) else None
+    weight = parameter(b, one, (channels, one.shape[1], *b.draw.of((1, 1), (3, 3), (2, 1))))
+    bias = parameter(b, one, (channels,)) if b.draw.chance(2) else None
     first = last = b.make("conv2d", f"F.conv2d({one}, {weight}, {bias}, padding={b.draw.of(1, 0)})")[0]
     if not b.draw.chance(4):
         kinds = ("ordinary", "positive")
         mean, variance = (
             b.buffer(TensorSpec(one.dtype_name, (channels,), "contiguous", kind, b.draw.seed())) for kind in kinds
         )
-        scale, shift = (_weight(b, one, (channels,)) if not b.draw.chance(4) else None for _ in range(2))
+        scale, shift = (parameter(b, one, (channels,)) if not b.draw.chance(4) else None for _ in range(2))
         norm = f"F.batch_norm({first}, {mean}, {variance}, {scale}, {shift}, False, 0.1, {b.draw.of('1e-5', '1e-3')})"
         last = b.make("batch_norm", norm)[0]
     if b.draw.chance(2):
@@ -48,13 +45,13 @@ def convolution_and_norm(b: Builder) -> None:
 
 @rule("matrices", "matmul", "parameters", weight=3, operators=1)
 def layers(b: Builder) -> None:
-    one = b.pick(lambda value: value.floating and value.rank >= 1 and 0 not in value.shape)
+    one = factor(b, least=1)
     width = b.draw.of(3, 4, one.shape[-1])
-    bias = f", {_weight(b, one, (width,))}" if b.draw.chance(2) else ""
-    first = b.make("linear", f"F.linear({one}, {_weight(b, one, (width, one.shape[-1]))}{bias})")[0]
+    bias = f", {parameter(b, one, (width,))}" if b.draw.chance(2) else ""
+    first = b.make("linear", f"F.linear({one}, {parameter(b, one, (width, one.shape[-1]))}{bias})")[0]
     last = _activated(b, first)
     if b.draw.chance(2):
-        last = b.make("linear", f"F.linear({last}, {_weight(b, one, (one.shape[-1], width))})")[0]
+        last = b.make("linear", f"F.linear({last}, {parameter(b, one, (one.shape[-1], width))})")[0]
         if b.draw.chance(2):
             last = b.make("add", f"{last} + {one}")[0]
     _again(b, first, last)
