@@ -21,10 +21,10 @@ _OF_RUNS = frozenset({"new_project", "project", "shared_run"})
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark those that start whole runs, but for those that are quick or slow, before pytest looks at any marks."""
+    """Mark those that start whole runs, but for those with a mark of their own, before pytest looks at any marks."""
     for item in items:
         starts_runs = not _OF_RUNS.isdisjoint(getattr(item, "fixturenames", ()))
-        if starts_runs and not any(item.get_closest_marker(name) for name in ("quick", "slow")):
+        if starts_runs and not any(item.get_closest_marker(name) for name in ("quick", "parts", "slow")):
             item.add_marker(pytest.mark.runs)
 
 

@@ -181,18 +181,18 @@ def test_whole_runs_are_started_by_fixtures_which_mark_the_test() -> None:
     assert by_hand == [], "ask for `project` or `new_project`"
 
 
-def test_every_room_that_starts_whole_runs_has_one_that_is_quick() -> None:
-    starts, quick = set(), set()
+def test_every_room_that_starts_whole_runs_has_one_that_ci_tries() -> None:
+    starts, tried = set(), set()
     for path in TESTS.rglob("test_*.py"):
         text = path.read_text(encoding="utf-8")
         room = path.relative_to(TESTS).parts[0]
         if re.search(r"\b(project: Project|shared_run: Callable|new_project: Callable)", text):
             starts.add(room)
-        if re.search(r"\bpytest\.mark\.quick\b", text):
-            quick.add(room)
-    lacking = {each for each in starts - quick if not each.endswith(".py")} - {"generate"}  # its only one is slow
-    assert starts & quick
-    assert lacking == set(), "mark the cheapest of them `quick`, or the first answer says nothing of the room"
+        if re.search(r"\bpytest\.mark\.(quick|parts)\b", text):
+            tried.add(room)
+    lacking = {each for each in starts - tried if not each.endswith(".py")} - {"generate"}  # its only one is slow
+    assert starts & tried
+    assert lacking == set(), "mark the cheapest of them `quick` or `parts`, or CI says nothing of the room"
 
 
 def test_only_clocks_that_never_jump_decide() -> None:

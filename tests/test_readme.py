@@ -18,7 +18,7 @@ def test_the_first_screen_has_everything() -> None:
     assert commands[0].startswith("python3 -m venv .venv && ")
     assert commands[0].endswith(".venv/bin/pytest --backend=reference")
     assert commands[1].startswith(".venv/bin/pip install ")
-    assert commands[2] == f"{commands[1].rpartition('&& ')[2]} -m runs"
+    assert commands[2] == f"{commands[1].rpartition('&& ')[2]} -m 'parts or runs'"
     assert len(commands) == 3 + 5  # and five lines for a backend of one's own
     assert "| found by it" in SCREEN
     assert "](reports/findings.md)" in SCREEN

@@ -110,6 +110,8 @@ class Search:
         #: What is left of the seconds in which the round's failures are made smaller; None until there is one.
         self._shrinking: float | None = None
         self._shrinking_left = self._shrinking_seconds = self._patience()
+        #: When the last try to make one smaller had ended: drawing the next takes time too.
+        self._shrunk_at = 0.0
         self._number = 0
         #: Changes of the process's state that were found: each counts once, and must not hide other differences.
         self._changed: set[str] = set()
@@ -200,6 +202,7 @@ class Search:
             if failing is not None and shrinks and not failing.startswith(_STATE.replace(" ", "_")):
                 if self._shrinking is None:
                     self._shrinking = min(_SHRINKING_SECONDS, self._shrinking_left)
+                    self._shrunk_at = time.monotonic()
                 raise _kind(failing)
 
         # what failed is in self._kinds, whatever hypothesis thinks of how often it did
@@ -234,7 +237,6 @@ class Search:
     def _played(self, trial: Trial) -> list[Difference]:
         """What is found in a trial, which is counted unless it is a try to make another smaller."""
         searching = self._shrinking is None
-        began = time.monotonic()
         ended = ""
         try:
             found = self._laboratory.differences(trial, leaks=self._leaks)
@@ -252,13 +254,20 @@ class Search:
             if ended == "hang":
                 self._laboratory.haste = _HASTE
         finally:
-            if self._shrinking is not None:
-                spent = _NOMINAL_SECONDS[ended] if self._share.seconds is None else time.monotonic() - began
-                self._shrinking -= spent
-                self._shrinking_left -= spent
+            if not searching:
+                self._spend(ended)
         if searching:
             self._tally.count(trial)
         return found
+
+    def _spend(self, ended: str) -> None:
+        """Take what a try to make a failure smaller has cost from what is left for it."""
+        assert self._shrinking is not None, "this is called while failures are made smaller"
+        now = time.monotonic()
+        spent = _NOMINAL_SECONDS[ended] if self._share.seconds is None else now - self._shrunk_at
+        self._shrunk_at = now
+        self._shrinking -= spent
+        self._shrinking_left -= spent
 
     def _noted(self, trial: Trial, found: list[Difference], hastily: bool) -> str | None:
         """The kind of a failure, of which the smallest trial is kept; None where there are too many kinds."""

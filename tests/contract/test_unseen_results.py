@@ -16,6 +16,7 @@ EXPLAINED = {
 }
 
 
+@pytest.mark.parts
 @pytest.mark.parametrize("backend", EXPLAINED)
 def test_a_wrong_result_fails_its_cell(backend: str) -> None:
     tried, found = unseen(backend)

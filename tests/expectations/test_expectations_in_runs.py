@@ -37,7 +37,7 @@ def test_a_run_writes_what_the_next_one_excuses(updated: tuple[Project, Run]) ->
     )
 
 
-@pytest.mark.quick
+@pytest.mark.parts
 def test_expectations_do_not_rot(project: Project) -> None:
     known = [
         entry("composition.selective-errors", case='"add"'),

@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import importlib
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from generate.test_programs import scope_of
+from hypothesis import strategies as st
 
 from conformance.generate.budget import Share
 from conformance.generate.engine import Search
 from conformance.generate.judge import Difference
 from conformance.generate.laboratory import Discarded, Refused
-from conformance.generate.program import Trial
+from conformance.generate.program import Call, Line, Program, Step, TensorSpec, Trial
 from conformance.generate.tally import Tally
 from conformance.generate.trials import program_trials
 
 Verdict = Callable[[Trial], list[Difference]]
+CALL = Call((TensorSpec("float32", (2,)),))
+
+
+def trial_of(operators: list[str]) -> Trial:
+    """A trial of a chain of operators, whose model is called once."""
+    lines = tuple(Line(name, f"v{place + 1} = torch.{name}(v{place})") for place, name in enumerate(operators))
+    program = Program((("v0", "Tensor"),), lines, f"v{len(lines)}")
+    return Trial((program,), (Step("model"), Step("lower"), Step("call", call=CALL)))
+
+
+#: Trials that cost nothing to draw, where what is drawn does not matter.
+CHAINS = st.lists(st.sampled_from(("abs", "clamp", "exp", "neg", "where")), min_size=1, max_size=5).map(trial_of)
+#: Those of a cell.
+PROGRAMS = program_trials(scope_of("dynamo", "elementwise"))
 
 
 class Scripted:
@@ -27,20 +43,27 @@ class Scripted:
     def __init__(self, differences: Verdict) -> None:
         self._differences = differences
         self.played: list[Trial] = []
+        self.asked = 0
 
     def differences(self, trial: Trial, *, leaks: bool = False) -> list[Difference]:
         self.played.append(trial)
+        self.asked += 1
         return self._differences(trial)
 
     def fresh(self) -> None:
         self.played = []
 
 
-def searched(differences: Verdict, programs: int = 120, seed: int = 1, **options: Any) -> Tally:
+def searched(
+    differences: Verdict,
+    programs: int = 120,
+    seed: int = 1,
+    strategy: st.SearchStrategy[Trial] = CHAINS,
+    **options: Any,
+) -> Tally:
     """The tally of a search."""
     tally = Tally(seed)
     laboratory: Any = Scripted(differences)
-    strategy = program_trials(scope_of("dynamo", "elementwise"))
     Search(laboratory, strategy, Share(programs, programs, None), tally, **options).run()
     return tally
 
@@ -79,6 +102,17 @@ def test_two_causes_are_two_findings() -> None:
     }
 
 
+def test_drawing_smaller_ones_takes_of_the_patience_too() -> None:
+    slow = CHAINS.map(lambda trial: time.sleep(0.01) or trial)  # type: ignore[func-returns-value]
+    laboratory: Any = Scripted(lambda trial: [Difference(2, "values", "wrong")] if "clamp" in operators(trial) else [])
+    laboratory.patience = 60.0
+    tally = Tally(1)
+    Search(laboratory, slow, Share(20, 20, 60.0), tally).run()
+    smaller = laboratory.asked - tally.tried - 1  # its finding is confirmed once
+    assert smaller > 5
+    assert 60.0 - laboratory.patience > 0.01 * smaller * 0.9
+
+
 def test_what_does_not_repeat_is_flaky() -> None:
     seen: list[Trial] = []
 
@@ -108,8 +142,8 @@ def test_what_is_refused_or_discarded_is_not_tried() -> None:
 def test_a_seed_gives_the_same_trials() -> None:
     first: list[Trial] = []
     second: list[Trial] = []
-    searched(lambda trial: first.append(trial) or [])  # type: ignore[func-returns-value]
-    searched(lambda trial: second.append(trial) or [])  # type: ignore[func-returns-value]
+    searched(lambda trial: first.append(trial) or [], strategy=PROGRAMS)  # type: ignore[func-returns-value]
+    searched(lambda trial: second.append(trial) or [], strategy=PROGRAMS)  # type: ignore[func-returns-value]
     assert first == second
 
 
@@ -131,10 +165,10 @@ def test_a_seed_does_not_depend_on_the_modules_of_a_project(tmp_path: Path, monk
     """Hypothesis takes numbers from these, and draws them."""
     first: list[Trial] = []
     second: list[Trial] = []
-    searched(lambda trial: first.append(trial) or [])  # type: ignore[func-returns-value]
+    searched(lambda trial: first.append(trial) or [], strategy=PROGRAMS)  # type: ignore[func-returns-value]
     (tmp_path / "numbers_of_a_project.py").write_text(f"NUMBERS = {list(range(1000, 1400))}\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr("hypothesis.internal.conjecture.providers.is_local_module_file", lambda path: True)
     importlib.import_module("numbers_of_a_project")
-    searched(lambda trial: second.append(trial) or [])  # type: ignore[func-returns-value]
+    searched(lambda trial: second.append(trial) or [], strategy=PROGRAMS)  # type: ignore[func-returns-value]
     assert first == second

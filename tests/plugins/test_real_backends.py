@@ -11,7 +11,7 @@ from support.project import Run
 NO_SCRIPTS = "--conformance-reproducers=0"
 
 
-@pytest.mark.quick
+@pytest.mark.parts
 def test_the_demo_computes_only_the_first_element(shared_run: Callable[..., Run]) -> None:
     run = shared_run(
         "--backend=backend_with_compiler_demo", "-k", "test_lowering and (test_outputs or test_refusal)", NO_SCRIPTS

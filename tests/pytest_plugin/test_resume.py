@@ -29,7 +29,7 @@ def kept_in(project: Project, backend: str) -> dict[str, dict[str, Any]]:
     return {row["id"]: row for row in map(json.loads, text.splitlines())}
 
 
-@pytest.mark.quick
+@pytest.mark.parts
 def test_a_killed_run_is_gone_on_with(project: Project, shared_run: Callable[..., Run]) -> None:
     selected = ("--backend=reference", "--conformance-select=composition")
     project.write("killed.py", KILLED)

@@ -109,7 +109,7 @@ def ran(run: Run) -> list[str]:
     return [row["id"] for row in run.report("reference")["cells"]]
 
 
-@pytest.mark.quick
+@pytest.mark.parts
 def test_ids_of_a_report_run_again(project: Project, shared_run: Callable[..., Run]) -> None:
     first: dict[str, Any] = shared_run("--backend=reference", "-k", CLAUSE).report("reference")
     ids = [row["id"] for row in first["cells"]]

@@ -26,7 +26,7 @@ def test_what_names_no_shard_is_refused(text: str) -> None:
         Shard.parse(text)
 
 
-@pytest.mark.quick
+@pytest.mark.parts
 def test_shards_are_merged_to_the_report_of_one_run(
     project: Project, shared_run: Callable[..., Run], capsys: pytest.CaptureFixture[str]
 ) -> None:

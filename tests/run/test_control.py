@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from _pytest.mark import ParameterSet
 from support.descriptions import ANY_BACKEND, ANY_BACKENDS
 
 from conformance.api.verdicts import Verdict
@@ -25,15 +26,15 @@ PYTORCHS_OWN = {
 NEEDS_AN_AUTHOR = {"modes.options-apart": "options to tell from those of others"}
 
 
-def controlled_cells() -> Iterator[object]:
+def controlled_cells() -> list[ParameterSet]:
     """The cells that a control is asked about; one state of availability stands for all. The first of each clause is
     quick, and that is its simplest case."""
-    for clause in shipped_clauses():
-        if clause.control is Control.NONE:
-            continue
-        cells = [cell for backend in ANY_BACKENDS for cell in cells_of(clause, backend)]
-        for place, cell in enumerate(cells):
-            yield pytest.param(cell, id=cell.id, marks=[pytest.mark.runs] if place else [])
+    controlled = [each for each in shipped_clauses() if each.control is not Control.NONE]
+    return [
+        pytest.param(cell, id=cell.id, marks=[pytest.mark.runs] if place else [])
+        for clause in controlled
+        for place, cell in enumerate(cell for backend in ANY_BACKENDS for cell in cells_of(clause, backend))
+    ]
 
 
 @pytest.fixture(scope="module")

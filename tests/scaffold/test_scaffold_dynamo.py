@@ -28,7 +28,7 @@ def written(project: Project) -> Project:
     return install_new(project, "dynamo")
 
 
-@pytest.mark.quick
+@pytest.mark.parts
 def test_it_lowers_refuses_and_tells_of_its_runtime(written: Project) -> None:
     rows = rows_of(written, "test_refusal and custom_operator or chain and (test_once or test_dynamo_availability)")
     assert {clause: row["verdict"] for clause, row in rows.items()} == {

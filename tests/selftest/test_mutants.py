@@ -172,6 +172,7 @@ def test_what_was_tried_before_an_interruption_is_told(monkeypatch: pytest.Monke
     assert document["score"]["drawn"] == 0
 
 
+@pytest.mark.parts
 @pytest.mark.parametrize("toolchain", KINDS)
 def test_one_that_is_wrong_everywhere_is_killed(toolchain: str, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)

@@ -49,6 +49,7 @@ def ended_well(folder: Path, *options: str) -> dict[str, Any]:
     return result
 
 
+@pytest.mark.parts
 def test_every_clause_catches_a_saboteur(document: dict[str, Any]) -> None:
     assert document["format"] == FORMAT
     assert document["score"]["caught"] == document["score"]["saboteurs"] > 100
@@ -69,12 +70,14 @@ def test_every_saboteur_is_caught_and_the_controls_are_without_fault(tmp_path: P
         assert not control["failing"]
 
 
+@pytest.mark.parts
 def test_no_path_of_the_machine_is_in_the_matrix(document: dict[str, Any]) -> None:
     text = json.dumps(document)
     assert str(Path.home()) + "/" not in text
     assert str(REPOSITORY) not in text
 
 
+@pytest.mark.parts
 def test_an_escape_fails_the_self_test(document: dict[str, Any]) -> None:
     escaped = json.loads(json.dumps(document))
     escaped["saboteurs"][0]["clauses"][0] |= {"caught": False, "verdict": "PASS"}
@@ -86,6 +89,7 @@ def test_an_escape_fails_the_self_test(document: dict[str, Any]) -> None:
     assert not succeeded({**document, "controls": [{"name": "reference", "cells": 1, "failing": failing}]})
 
 
+@pytest.mark.parts
 def test_a_self_test_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
     mark = f"mark-{os.getpid()}"
     command = [sys.executable, "-m", "conformance.cli", "selftest", "-n", "2"]

@@ -120,7 +120,7 @@ def test_local_native_and_packed_targets_have_the_same_verdicts(
     assert target["spec"] == "pack"
 
 
-@pytest.mark.quick
+@pytest.mark.parts
 def test_the_script_needs_nothing_of_the_harness(packed: Packed, bare_python: Path) -> None:
     missing = subprocess.run(
         [str(bare_python), "-I", "-c", "import conformance"], env={}, capture_output=True, check=False

@@ -68,7 +68,7 @@ def third_parties(shared_run: Callable[..., Run]) -> Run:
     return shared_run(*names, "--conformance-reproducers=9", "-k", f"{chosen} test_lowering_after_deepcopy", "-n", "2")
 
 
-@pytest.mark.quick
+@pytest.mark.parts
 def test_failures_of_third_parties_show_with_torch_alone(third_parties: Run, without_harness: Path) -> None:
     failing = [(name, row) for name in PLAIN for row in failing_rows(third_parties, name)]
     assert {name for name, _ in failing} == set(PLAIN)
@@ -286,6 +286,7 @@ def test_a_finding_of_a_generated_cell_is_in_the_report(run_context: RunContext,
     assert told == {"problem": f"{cell.id}: what it found stands in the report, each with the program that shows it"}
 
 
+@pytest.mark.parts
 def test_what_only_a_program_without_python_answers_is_said(
     attempts: list[Attempt], run_context: RunContext, reference: Description
 ) -> None:

@@ -115,7 +115,7 @@ def torchs_own(shared_run: Callable[..., Run]) -> Run:
     return shared_run(*choosing(TORCHS_OWN), "-n", "2")
 
 
-@pytest.mark.quick
+@pytest.mark.parts
 def test_failures_show_with_torch_alone(torchs_own: Run, without_harness: Path) -> None:
     scripts = [first_script(torchs_own, name) for name in TORCHS_OWN]
     for told, (_, text) in zip(told_by(scripts, site=without_harness), TORCHS_OWN.values(), strict=True):

@@ -44,7 +44,7 @@ def far_run(far: tuple[Path, Path], shared_run: Callable[..., Run]) -> Run:
     return shared_run("--backend=reference", "-k", PART, f"--conformance-target=popen//python={python}//chdir={work}")
 
 
-@pytest.mark.quick
+@pytest.mark.parts
 def test_the_verdicts_are_those_of_a_local_target(far_run: Run, shared_run: Callable[..., Run]) -> None:
     assert far_run.exit_code == 0, far_run.output
     local = shared_run("--backend=reference", "-k", PART).verdicts("reference")

@@ -54,7 +54,7 @@ needs_compiler = pytest.mark.skipif(
 )
 
 
-@pytest.mark.quick
+@pytest.mark.parts
 @needs_compiler
 def test_the_verdicts_are_those_of_a_local_target(shared_run: Callable[..., Run]) -> None:
     local = shared_run("--backend=reference", "-k", PART)
@@ -73,7 +73,7 @@ def test_the_verdicts_are_those_of_a_local_target(shared_run: Callable[..., Run]
     assert local.report("reference")["target"]["spec"] == "local"
 
 
-@pytest.mark.quick
+@pytest.mark.parts
 @needs_compiler
 def test_what_a_cell_needed_is_told(shared_run: Callable[..., Run]) -> None:
     rows = shared_run("--backend=reference", "-k", PART, "--conformance-target=native").report("reference")["cells"]
