@@ -79,7 +79,7 @@ def test_seeds_reach_as_far_as_they_are_said_to() -> None:
     ],
 )
 def test_a_number_that_no_run_can_have_is_a_usage_error(project: Project, option: str, complaint: str) -> None:
-    run = project.run("--backend=no_such_backend", option)
+    run = project.run("--backend=reference", option)
     assert run.exit_code == 4
     assert complaint in run.output
 
