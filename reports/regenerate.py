@@ -91,10 +91,14 @@ def regenerate(name: str, options: list[str]) -> bool:
     return True
 
 
+#: Innermost lines of a stack that stay in a report which is kept: five calls of Python, two lines each.
+_LINES_OF_A_STACK = 10
+
+
 def shortened(report: dict[str, Any]) -> dict[str, Any]:
     """A report in which, of cells that fail alike, the first alone has what its failure left behind, and the others say
-    which that is; what generated cells found stands with their findings alone. A toy with hundreds of failures would be
-    the largest file of the repository."""
+    which that is; what generated cells found stands with their findings alone. Of stacks the innermost calls stay. A
+    toy with hundreds of failures would be the largest file of the repository."""
     first: dict[str, str] = {}
     for row in report["cells"]:
         if "error" in row and row.get("generated", {}).get("findings"):
@@ -103,6 +107,8 @@ def shortened(report: dict[str, Any]) -> dict[str, Any]:
             like = first.setdefault(row["fingerprint"], row["id"])
             if like != row["id"]:
                 row["error"] = {"type": row["error"].get("type", ""), "text": f"as of {like}"}
+        if row.get("error", {}).get("stack"):
+            row["error"]["stack"] = "\n".join(row["error"]["stack"].splitlines()[-_LINES_OF_A_STACK:])
     return report
 
 

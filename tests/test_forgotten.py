@@ -34,10 +34,8 @@ STALE = {
     "backend_with_compiler_demo/report.json",
     "inductor/report.json",
     "openvino_aot_autograd/report.json",
-    "relax/report.json",
     "selftest.json",
     "test_backend/report.json",
-    "turbine_cpu/report.json",
 }
 
 

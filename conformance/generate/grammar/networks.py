@@ -99,7 +99,10 @@ def pad(b: Builder) -> None:
 
 @rule("networks", "views", "integers", "parameters", weight=2)
 def embedding(b: Builder) -> None:
-    index = b.pick(lambda value: value.integral)
+    try:
+        index = b.pick(lambda value: value.integral)
+    except Abandoned:
+        (index,) = b.make("gt", f"({b.float_value()} > 0).long()")
     dtype = b.draw.of("float32", "float64") if "float64" not in b.missing else "float32"
     table = b.parameter(
         TensorSpec(
@@ -107,6 +110,8 @@ def embedding(b: Builder) -> None:
         )
     )
     bound = "" if b.draw.chance(4) else f" % {table}.shape[0]"
+    if bound and b.draw.chance(6):
+        bound += " - 1"  # below zero, which PyTorch refuses
     padding = f", padding_idx={b.draw.of(0, 1, -1)}" if b.draw.chance(2) else ""
     b.make("embedding", f"F.embedding({index}.long(){bound}, {table}{padding})")
 
@@ -116,6 +121,18 @@ def interpolate(b: Builder) -> None:
     one = image(b)
     mode = b.draw.of("mode='nearest'", "mode='bilinear', align_corners=False", "mode='bilinear', align_corners=True")
     b.make("interpolate", f"F.interpolate({one}, scale_factor=2.0, {mode})")
+
+
+@rule("networks", "in_place", "elementwise", "input_mutation", traits=("keeps_writes", "trains"))
+def running_statistic(b: Builder) -> None:
+    """A buffer is used, and brought up to date after that: what the backward pass needs is of what it was before."""
+    one = b.float_value(least=1)
+    kept = b.buffer(TensorSpec(one.dtype_name, one.shape[-1:], "contiguous", "ordinary", b.draw.seed()))
+    name, text = b.draw.of(("sigmoid", f"torch.sigmoid({kept})"), ("add", f"{kept} * 2 + 1"), ("cos", f"{kept}.cos()"))
+    (scale,) = b.make(name, text)
+    b.make("mul", f"{one} * {scale}")
+    after = b.draw.of(f"{kept}.mul_(0.5).add_(1)", f"{kept}.copy_({kept} * 0.5 - {scale})")
+    b.write("copy_" if ".copy_" in after else "mul_", after, "writes")
 
 
 @rule("networks", "random_numbers", traits=("trains",))
