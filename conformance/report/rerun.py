@@ -7,6 +7,8 @@ import json
 import shlex
 from collections.abc import Iterator
 
+from conformance.generate import DEFAULT_BUDGET
+from conformance.generate.budget import Budget
 from conformance.report.model import Report
 from conformance.report.row_model import CellRow
 
@@ -17,7 +19,7 @@ _PLACES = {
     "--conformance-expectations": "FILE",
 }
 #: As a report writes it.
-DEFAULT_BUDGET = "120s"
+_DEFAULT_BUDGET = str(Budget.parse(DEFAULT_BUDGET))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,5 +60,5 @@ def _options(report: Report) -> Iterator[str]:
         yield f"--conformance-seed={run.seed}"
     if report.target and report.target.spec != "local":
         yield f"--conformance-target={report.target.spec}"
-    if run.generated and run.generated != DEFAULT_BUDGET:
+    if run.generated and run.generated != _DEFAULT_BUDGET:
         yield f"--conformance-generated={run.generated}"

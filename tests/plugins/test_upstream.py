@@ -89,13 +89,14 @@ def test_of_cells_that_fail_alike_the_first_keeps_what_it_left_behind(monkeypatc
         return {
             "id": name,
             "fingerprint": fingerprint,
-            "error": {"type": "RuntimeError", "text": "no", "stack": "long"},
+            "error": {"type": "RuntimeError", "text": "no", "stack": "\n".join(map(str, range(100)))},
         }
 
     cells = [row("one", "a"), row("two", "b"), row("three", "a"), {"id": "four", "error": {"type": "E"}}]
     cells.append(row("five", "c") | {"generated": {"findings": [{}]}, "message": "in short"})
     one, two, three, four, five = regenerate.shortened({"cells": cells})["cells"]
-    assert [each["error"]["stack"] for each in (one, two)] == ["long", "long"]
+    innermost = "\n".join(map(str, range(90, 100)))
+    assert [each["error"]["stack"] for each in (one, two)] == [innermost, innermost]
     assert three == {"id": "three", "fingerprint": "a", "error": {"type": "RuntimeError", "text": "as of one"}}
     assert four["error"] == {"type": "E"}  # a refusal, which has no fingerprint
     assert five["error"] == {"type": "RuntimeError", "text": "in short"}

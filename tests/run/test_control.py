@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from _pytest.mark import ParameterSet
 from support.descriptions import ANY_BACKEND, ANY_BACKENDS
 
 from conformance.api.verdicts import Verdict
@@ -26,7 +25,7 @@ PYTORCHS_OWN = {
 NEEDS_AN_AUTHOR = {"modes.options-apart": "options to tell from those of others"}
 
 
-def controlled_cells() -> list[ParameterSet]:
+def controlled_cells() -> list[object]:
     """The cells that a control is asked about; one state of availability stands for all. The first of each clause is
     quick, and that is its simplest case."""
     controlled = [each for each in shipped_clauses() if each.control is not Control.NONE]
