@@ -14,7 +14,8 @@ from conformance.generate.grammar import RULES, Abandoned, Builder, Rule
 from conformance.generate.program import SECOND, Argument, Program, Scalar, TensorSpec
 from conformance.toolchains import ProgramTraits
 
-_VALUES = AXES["value"]
+#: What the values of an argument may be like: most often those about which backends differ most.
+_VALUES = (*AXES["value"], "nan", "nan", "nan", "inf")
 #: The most statements of a program. Where each kind of call is compiled anew, a statement costs several times as much.
 _MOST_STATEMENTS, _MOST_WHERE_COMPILED = 12, 8
 #: Statements of the long program that is drawn now and then.

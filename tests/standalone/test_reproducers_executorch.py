@@ -7,11 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from support.findings import files_of, written
 from support.project import Project, Run
 from support.scaffolded import change, install_new
 from support.scripts import Told, run_script, scripts_of
 
-from conformance.toolchains import toolchain_named
+from conformance.generate.program import Call, Line, Program, Step, TensorSpec, Trial
+from conformance.standalone.reproducers._scenario import ReproducedBackend
+from conformance.toolchains import Reproduction, toolchain_named
 
 LACKING = toolchain_named("executorch").lacking()
 pytestmark = [pytest.mark.runs, pytest.mark.skipif(bool(LACKING), reason=LACKING)]
@@ -25,6 +28,7 @@ CELLS = {
     "memory.error-codes": "after blobs were refused",
     "execute.threads": "by one of 4 threads",
 }
+SABOTEURS = "torch_conformance_saboteurs_executorch"
 #: Of the run-time half: what is right, and what breaks it.
 SOURCE = "csrc/delegate.cpp"
 BREAKS = {"return x + y;": "return x + y + 1;", '"MINE_DISABLE"': '"NO_VARIABLE"'}
@@ -55,6 +59,28 @@ def test_every_script_shows_its_failure_and_sees_when_it_is_gone(broken: Project
     for right, wrong in BREAKS.items():
         change(broken, SOURCE, wrong, right)
     assert {clause: told.exit_code for clause, told in _told(scripts, broken.site).items()} == dict.fromkeys(CELLS, 0)
+
+
+def test_the_script_of_a_generated_finding_lowers_saves_and_copies(tmp_path: Path) -> None:
+    """A model of a saboteur that is wrong about large numbers, and of the control that it breaks."""
+    large = Call((TensorSpec("float32", (2, 3), values="large"),))
+    model = Program((("x", "Tensor"),), (Line("mul", "y = x * x"),), "{'all': y}")
+    others = (Step("copy"), Step("call", 1, call=large), Step("save_load"), Step("call", 2, call=large))
+    trial = Trial((model,), (Step("model"), Step("lower"), Step("call", call=large), *others))
+    scripts = {}
+    for name, author in (
+        ("saturates_quietly", "generated:SaturatesQuietly"),
+        ("bridge_control", "control:BridgeControl"),
+    ):
+        backend = ReproducedBackend(name, f"{SABOTEURS}.{author}", Reproduction(loads=True, lowers=True))
+        scripts[name] = written(tmp_path / name, files_of(trial, "values", "executorch", backend))
+    told = _told(scripts, tmp_path)
+    outputs = "\n".join(f"--- {name}\n{each.output}" for name, each in told.items())
+    assert {name: each.exit_code for name, each in told.items()} == {"saturates_quietly": 1, "bridge_control": 0}, (
+        outputs
+    )
+    for step in ("step 3 (call): result 0", "step 5 (call)", "step 7 (call)"):
+        assert step in told["saturates_quietly"].output
 
 
 def _told(scripts: dict[str, Path], site: Path) -> dict[str, Told]:

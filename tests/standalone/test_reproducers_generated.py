@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 import ast
-import base64
 import dataclasses
 import math
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from support.descriptions import ANY_BACKEND
+from support.findings import files_of, written
 from support.scripts import Told, code_of, run_script
 
-from conformance.api.verdicts import Outcome, Verdict
-from conformance.compare.comparison import Margin
-from conformance.compare.values import encode
-from conformance.contract import shipped_clauses
-from conformance.devices import Limits
 from conformance.generate.inputs import make
 from conformance.generate.program import Call, Line, Method, Program, Scalar, Step, TensorSpec, Trial
-from conformance.generate.tally import Finding
-from conformance.run.plan import cells_of
-from conformance.run.result import Record, Result
-from conformance.standalone.reproducers._generated import generated_reproducers
-from conformance.standalone.reproducers._scenario import CannotReproduce, ReproducedBackend
+from conformance.standalone.reproducers._scenario import CannotReproduce
 from conformance.standalone.reproducers._straight import Trials
-from conformance.toolchains import Reproduction
+from conformance.toolchains import toolchain_named
 
 _X = TensorSpec("float32", (2, 3), "transposed")
 #: A model of one statement, called once.
@@ -92,27 +81,11 @@ def compiler(graph, example_inputs):
 """
 
 
-def files_of(trial: Trial, observable: str, toolchain: str = "dynamo", **particulars: Any) -> dict[str, bytes]:
-    """The script of one finding, and what lies beside it."""
-    name = "compile.generated.programs" if toolchain == "dynamo" else "generated.programs"
-    clause = next(each for each in shipped_clauses() if each.id == name)
-    description = dataclasses.replace(ANY_BACKEND, toolchain=toolchain)
-    cell = cells_of(clause, description)[0]
-    finding = Finding(trial, observable, "run", particulars.pop("verdict", "FAIL"), "off by \\ one", **particulars)
-    record = Record(findings=(finding,))
-    result = Result(cell, Outcome(Verdict.FAIL, "run", "off"), {}, record, Margin())
-    specs = {"generated": encode({"forward": {"": ""}})} if toolchain == "torchscript" else {}
-    backend = ReproducedBackend("broken", "plugin:Class", Reproduction(loads=False, specs=specs))
-    message = generated_reproducers(result, description, backend, 7, Limits())
-    return {file: base64.b64decode(data) for file, data in message["files"].items()}
-
-
-def written(folder: Path, files: dict[str, bytes]) -> Path:
-    """The script, in a folder of its own."""
-    folder.mkdir()
-    for name, data in files.items():
-        (folder / name).write_bytes(data)
-    return folder / "reproduce.py"
+@pytest.fixture
+def whole_toolchain(toolchain: str) -> None:
+    """Skips where something is missing that the toolchain needs."""
+    if lacking := toolchain_named(toolchain).lacking():
+        pytest.skip(lacking)
 
 
 def test_a_script_shows_the_model_first() -> None:
@@ -130,7 +103,8 @@ def test_a_script_shows_the_model_first() -> None:
     assert ".as_strided((2, 3), (1, 2))" in text
 
 
-@pytest.mark.parametrize("toolchain", ["dynamo", "torchscript"])
+@pytest.mark.parametrize("toolchain", ["dynamo", "torchscript", "executorch"])
+@pytest.mark.usefixtures("whole_toolchain")
 def test_what_was_played_before_is_played_before(toolchain: str) -> None:
     text = files_of(DOUBLED, "values", toolchain, before=(DOUBLED, EVERYTHING))["reproduce.py"].decode()
     ast.parse(text)

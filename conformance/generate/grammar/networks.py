@@ -50,10 +50,10 @@ def pool(b: Builder) -> None:
     one = image(b)
     name, text = b.draw.of(
         ("max_pool2d", f"F.max_pool2d({one}, 2, stride=1, padding=1)"),
-        ("max_pool2d", f"F.max_pool2d({one}, {b.draw.of(1, 2, 3)}, ceil_mode={b.draw.of(False, True)})"),
+        ("max_pool2d", f"F.max_pool2d({one}, {b.draw.of(1, 2, 3)}, ceil_mode={b.draw.of(True, True, False)})"),
         ("max_pool2d", f"F.max_pool2d({one}, 2, stride=1, dilation=2)"),
         ("avg_pool2d", f"F.avg_pool2d({one}, 2, stride=1, padding=1, count_include_pad={b.draw.of(True, False)})"),
-        ("avg_pool2d", f"F.avg_pool2d({one}, {b.draw.of(2, 3)}, ceil_mode={b.draw.of(True, False)})"),
+        ("avg_pool2d", f"F.avg_pool2d({one}, {b.draw.of(2, 3)}, ceil_mode={b.draw.of(True, True, False)})"),
         ("avg_pool2d", f"F.avg_pool2d({one}, 2, padding=1, ceil_mode=True, divisor_override=3)"),
         ("adaptive_avg_pool2d", f"F.adaptive_avg_pool2d({one}, {b.draw.of('1', '(2, 3)')})"),
         ("adaptive_max_pool2d", f"F.adaptive_max_pool2d({one}, 1)"),

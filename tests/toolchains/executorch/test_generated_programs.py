@@ -49,9 +49,9 @@ class Model(torch.nn.Module):
 
 def maker_of(session: Any) -> Any:
     """What lowers models in a device; plain ExecuTorch does without a delegate."""
-    from conformance.toolchains.executorch.verbs.generated import _Maker
+    from conformance.toolchains.executorch.verbs.generated import maker_in
 
-    return _Maker(session)
+    return maker_in(session)
 
 
 @pytest.fixture

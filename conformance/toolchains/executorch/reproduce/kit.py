@@ -21,6 +21,7 @@ KIT = Kit(
     builds="export",
     loading=f"{_HERE}.reproduce.loading",
     session=f"{_HERE}.reproduce.session",
+    trials=f"{_HERE}.reproduce.trials",
     writers=WRITERS,
     constants=_constants,
     provided=frozenset(),
