@@ -160,6 +160,7 @@ def modes() -> dict[str, str]:
 
 #: What stands for something of a process that is not there before a trial, or after it.
 ABSENT = "not there"
+RECURSION_LIMIT = "recursion limit"
 
 
 def process_state() -> dict[str, str]:
@@ -168,7 +169,7 @@ def process_state() -> dict[str, str]:
         **modes(),
         **{f"the variable {name}": _digest(value) for name, value in os.environ.items()},
         "the working directory": _digest(os.getcwd()),
-        "recursion limit": str(sys.getrecursionlimit()),
+        RECURSION_LIMIT: str(sys.getrecursionlimit()),
         "garbage collector": str(gc.isenabled()),
         "sys.excepthook": getattr(sys.excepthook, "__qualname__", "another object"),
         "filters of warnings": str(len(warnings.filters)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -319,3 +320,43 @@ def test_two_masks_may_be_the_same_by_accident() -> None:
     sparse = dataclasses.replace(FLOAT, shape=(40, 3), values="one_nonzero")
     trial = trial_of(text, sparse, result="(v0, v1)", marks=("random",))
     assert found(trial, lambda module: lambda x: (x * 2, x * 2)) == []
+
+
+@pytest.mark.parametrize("text", ["v0 = x0.clamp(0, 100)", "v0 = x0 % 2.0", "v0 = F.layer_norm(x0, (8,))"])
+def test_zeros_whose_sign_nobody_says_judge_nobody(text: str) -> None:
+    trial = trial_of(text, TensorSpec("float32", (8,), values="zeros"))
+    assert found(trial, changed(lambda result: -result)) == []
+
+
+def test_an_overflow_on_the_way_of_a_sum_judges_nobody() -> None:
+    overflowing = changed(lambda result: result * float("nan"))
+    for values, observables in (("extremes", []), ("ordinary", ["values"])):
+        trial = trial_of("v0 = x0.mean()", TensorSpec("float32", (9,), values=values))
+        assert found(trial, overflowing) == observables
+    for text in ("v0 = x0 * 0.25", "v0 = x0.amax() * 0.25"):
+        assert found(trial_of(text, TensorSpec("float32", (9,), values="extremes")), overflowing) == ["values"]
+
+
+@pytest.mark.parametrize(("text", "spec"), [("v0 = x0.frac()", "int32"), ("v0 = x0.argmax()", "bool")])
+def test_who_has_a_kernel_that_eager_pytorch_lacks_is_right(text: str, spec: str) -> None:
+    trial = trial_of(text, TensorSpec(spec, (3,)))
+    assert found(trial, lambda module: lambda x: x + 1) == []
+
+
+def test_who_does_not_raise_what_depends_on_values_is_wrong() -> None:
+    trial = trial_of("v0 = F.embedding(x0 + 9, torch.ones(2, 2))", TensorSpec("int64", (3,)))
+    assert found(trial, lambda module: lambda x: torch.ones(3, 2)) == ["error"]
+
+
+@pytest.mark.parametrize(("limit", "observables"), [(500, []), (-500, ["process state"])])
+def test_deeper_recursion_harms_nobody(limit: int, observables: list[str]) -> None:
+    before = sys.getrecursionlimit()
+
+    def deeper(result: Any) -> Any:
+        sys.setrecursionlimit(before + limit)
+        return result
+
+    try:
+        assert found(ADD, changed(deeper)) == observables
+    finally:
+        sys.setrecursionlimit(before)

@@ -1,0 +1,76 @@
+"""What PyTorch leaves open about a program: where one who computes otherwise than eager PyTorch is right as well.
+
+The list, with reasons and sources, is in docs/generated-cells.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.generate.program import Program, TensorSpec, Trial
+
+#: Operators that take the root of a sum of squares, or divide by it.
+_SQUARES = frozenset(("std", "var", "norm", "vector_norm", "normalize"))
+#: What adds up many numbers, in whatever order.
+_SUMS = re.compile(
+    r"@|attention|bmm|conv|cum|dot|einsum|interpolate|linear|loss|matmul|\bmm\b|mv|mean|norm|pool|soft|std|sum|var"
+)
+#: Values so near to the largest of a dtype that the sum of a few of them is beyond it.
+_NEAR_THE_LARGEST = frozenset(("extremes", "large"))
+#: What eager PyTorch says that has an operator, and none for this dtype.
+_NO_KERNEL = re.compile(r"not implemented for '\w+'|does not support \w+ (inputs?|tensors?|dtypes?)\b", re.IGNORECASE)
+#: Calls of functions, and operators whose zeros have no sign that anybody says.
+_CALLED = re.compile(r"(\w+)\(")
+_OPEN = re.compile(r"@|%|//|\*\*|rounding_mode")
+#: Functions whose zeros IEEE 754 gives a sign (6.3), and those that only move what they are given.
+_SIGNED = frozenset(
+    (
+        *("abs", "add", "ceil", "copysign", "div", "floor", "mul", "neg", "positive", "reciprocal", "round", "sqrt"),
+        *("sub", "true_divide", "trunc", "bool", "copy", "detach", "clone", "contiguous", "double", "float", "half"),
+        *("int", "len", "list", "long", "min", "range", "tensor", "to", "tuple", "type_as", "zip", "append", "keys"),
+        *("cat", "chunk", "diagonal", "expand", "expand_as", "fill", "flatten", "flip", "full", "full_like", "gather"),
+        *("index_select", "masked_fill", "movedim", "narrow", "ones", "ones_like", "permute", "repeat", "reshape"),
+        *("roll", "select", "split", "squeeze", "stack", "swapaxes", "t", "take_along_dim", "tensor_split", "tile"),
+        *("transpose", "tril", "triu", "unbind", "unflatten", "unsqueeze", "view", "view_as", "where", "zero"),
+        *("zeros", "zeros_like", "if", "elif", "for", "while", "in", "and", "or", "not", "return", "assert"),
+    )
+)
+
+
+def lacks_a_kernel(raised: Mapping[str, Any] | None) -> bool:
+    """Whether eager PyTorch raised for want of a kernel for a dtype, which a backend may well have."""
+    return raised is not None and bool(raised["type"] == "NotImplementedError" or _NO_KERNEL.search(raised["text"]))
+
+
+def has_squares(trial: Trial) -> bool:
+    """Whether a program adds up squares, which eager PyTorch does in 64 bits."""
+    return any(_SQUARES.intersection(program.operators) for program in trial.programs)
+
+
+def may_overflow_on_the_way(trial: Trial) -> bool:
+    """Whether a sum may be beyond its dtype in one order, and not in another, where its result is within it."""
+    given = [each for call in trial.calls for each in call.arguments]
+    kept = [spec for program in trial.programs for _, spec in (*program.parameters, *program.buffers)]
+    near = any(isinstance(each, TensorSpec) and each.values in _NEAR_THE_LARGEST for each in (*given, *kept))
+    return near and any(_SUMS.search(_body(program)) for program in trial.programs)
+
+
+def says_signs_of_zeros(trial: Trial) -> bool:
+    """Whether all that the programs do gives zeros a sign: that of the smaller of two zeros, of a difference that is
+    scaled, or of a sum in whatever order, is open."""
+    return not any(_leaves_signs_open(_body(program)) for program in trial.programs)
+
+
+def _leaves_signs_open(text: str) -> bool:
+    called = {name.rstrip("_") for name in _CALLED.findall(text)}
+    return bool(_OPEN.search(text)) or not called <= _SIGNED
+
+
+def _body(program: Program) -> str:
+    """The statements and results of all methods."""
+    return "\n".join(
+        [line.text for method in program.all_methods for line in method.lines]
+        + [method.result for method in program.all_methods]
+    )
