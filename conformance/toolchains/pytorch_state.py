@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.abc
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,6 +13,21 @@ from typing import Any
 import torch
 
 from conformance._util.functions import FUNCTION_TYPES
+
+
+class _Begun(importlib.abc.MetaPathFinder):
+    """Notes modules in the order in which their imports begin, and finds none. In another order modules that import
+    each other fail, and leave behind what is half imported: Inductor's do."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, int] = {}
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        self._places.setdefault(name, len(self._places))
+
+    def place(self, name: str) -> int:
+        """Which module it was that began; behind all where its beginning was not seen."""
+        return self._places.get(name, len(self._places))
 
 
 class PyTorchState:
@@ -31,10 +47,13 @@ class PyTorchState:
         self._settings_then = settings()
         self._tables_then = self._tables()
         self._kernels_then = self._kernels()
+        self._begun = _Begun()
+        sys.meta_path.insert(0, self._begun)
 
     def changes(self, imports: list[str]) -> dict[str, Any]:
         """What has changed since: ``changes``, a sentence for each thing by its name; ``imported``, the modules of
-        PyTorch that were imported since; and ``later``, what these modules contain, which two processes can compare.
+        PyTorch that were imported since, in the order in which they can be; and ``later``, what these modules contain,
+        which two processes can compare.
 
         Imports the modules ``imports`` first, which another process has imported. A new name is no change, except an
         entry for one of PyTorch's operators in a table.
@@ -43,7 +62,7 @@ class PyTorchState:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
         now, settings, before = self._functions(), self._settings(), self._settings_then
-        late = sorted(set(now) - set(self._functions_then))
+        late = sorted(set(now) - set(self._functions_then), key=lambda name: (self._begun.place(name), name))
         later = {f"{module}.{name}": _origin(value) for module in late for name, value in now[module].items()}
         later |= {name: value for name, value in settings.items() if name not in before}
         later |= {f"{table}[{key}]": _origin(value) for table, key, value in self._new_tables()}
