@@ -155,3 +155,25 @@ class DynamicMean(torch.nn.Module):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         return x.mean(dim=0), x - x.mean(dim=0)
+
+
+@case(
+    "dynamic_tokens",
+    f.dynamic_shapes,
+    f.parameters,
+    f.integers,
+    samples=lambda make: {"forward": [(make.integers(1, length, low=0, high=11),) for length in (5, 12, 3, 5)]},
+)
+class DynamicTokens(torch.nn.Module):
+    """As many tokens as come, looked up: a table's rows, and what becomes of them."""
+
+    dynamic: ClassVar[Any] = {"forward": ({1: ("tokens", 2, 16)},)}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = torch.nn.Embedding(11, 6)
+        self.linear = torch.nn.Linear(6, 6)
+
+    def forward(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        rows = self.table(tokens)
+        return self.linear(rows) + rows, rows.sum(dim=1)

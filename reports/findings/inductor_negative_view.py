@@ -1,0 +1,20 @@
+"""Inductor: the values of a tensor whose negative bit is set have the other sign.
+
+Expected: what eager PyTorch and AOT Autograd give: a tensor with the negative bit stands for the negative of its memory.
+"""
+
+import sys
+
+import torch
+
+
+def model(x):
+    return x * 2
+
+
+x = torch.complex(torch.zeros(3), -torch.ones(3)).conj().imag
+assert x.is_neg() and x.tolist() == [1, 1, 1]
+for backend in ("eager", "aot_eager", "inductor"):
+    found = torch.compile(model, backend=backend)(x)
+    print(f"{backend}: twice {x.tolist()} is {found.tolist()}")
+sys.exit(found.tolist() != [2, 2, 2])
