@@ -10,7 +10,7 @@ from torch import Tensor
 
 from conformance.api import features as f
 from conformance.api.maker import Maker
-from conformance.toolchains.dynamo.cases.models import case
+from conformance.toolchains.dynamo.cases.models import case, pairs
 
 NAN, INF = float("nan"), float("inf")
 
@@ -225,3 +225,47 @@ class UnusedResults(torch.nn.Module):
         largest, _ = y.sort(1, descending=True)
         _, second, _ = (x - y).split(2, 1)
         return None, where, 2.5, largest[:, 0], x.size(0), second * 2, "text", True, torch.ones(2), y[0, 0] - 1
+
+
+@case("kept_then_written", f.input_mutation, f.parameters, samples=pairs(4, 3))
+class KeptThenWritten(torch.nn.Module):
+    """A buffer keeps an argument as it was before a write to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("kept", torch.zeros(4, 3))
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        z = x - y
+        self.kept.copy_(x)
+        x[1:].mul_(2)
+        return z
+
+
+@case("adds_nothing", samples=pairs(3))
+class AddsNothing(torch.nn.Module):
+    """The results are new tensors, whatever is added to an argument."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return x + torch.zeros_like(y)
+
+
+@case("negative_view", f.parameters, samples=pairs(3))
+class NegativeView(torch.nn.Module):
+    """A weight whose memory has its negative: `torch.Tensor.is_neg`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("weight", torch.complex(torch.zeros(3), torch.randn(3)).conj().imag)
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return x * self.weight - y
+
+
+@case("split_and_joined", f.views, samples=pairs(4, 6))
+class SplitAndJoined(torch.nn.Module):
+    """Parts of a slice, joined along a dimension that is counted from the end."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        first, second = torch.split((x - y)[:, :4], [1, 3], dim=-2)
+        return torch.cat([first, second], dim=-2)
