@@ -20,7 +20,10 @@ _SUMS = re.compile(
 #: Values so near to the largest of a dtype that the sum of a few of them is beyond it.
 _NEAR_THE_LARGEST = frozenset(("extremes", "large"))
 #: What eager PyTorch says that has an operator, and none for this dtype.
-_NO_KERNEL = re.compile(r"not implemented for '\w+'|does not support \w+ (inputs?|tensors?|dtypes?)\b", re.IGNORECASE)
+_NO_KERNEL = re.compile(
+    r"not implemented for '\w+'|does not support \w+ (inputs?|tensors?|dtypes?)\b|\w+ inputs not supported for",
+    re.IGNORECASE,
+)
 #: Calls of functions, and operators whose zeros have no sign that anybody says.
 _CALLED = re.compile(r"(\w+)\(")
 _OPEN = re.compile(r"@|%|//|\*\*|rounding_mode")

@@ -24,5 +24,7 @@ for backend in ("eager", "aot_eager", "inductor"):
     model = Keeps()
     with torch.no_grad():
         torch.compile(model, backend=backend)(torch.ones(3))
-    print(f"{backend}: of an argument of ones, doubled behind its first element after that, {model.kept.tolist()} is kept")
+    print(
+        f"{backend}: of an argument of ones, doubled behind its first element after that, {model.kept.tolist()} is kept"
+    )
 sys.exit(model.kept.tolist() != [1, 1, 1])

@@ -1,6 +1,6 @@
 """Inductor: the values of a tensor whose negative bit is set have the other sign.
 
-Expected: what eager PyTorch and AOT Autograd give: a tensor with the negative bit stands for the negative of its memory.
+Expected: what eager PyTorch and AOT Autograd give: such a tensor stands for the negative of what its memory has.
 """
 
 import sys
@@ -13,7 +13,7 @@ def model(x):
 
 
 x = torch.complex(torch.zeros(3), -torch.ones(3)).conj().imag
-assert x.is_neg() and x.tolist() == [1, 1, 1]
+assert x.is_neg()
 for backend in ("eager", "aot_eager", "inductor"):
     found = torch.compile(model, backend=backend)(x)
     print(f"{backend}: twice {x.tolist()} is {found.tolist()}")

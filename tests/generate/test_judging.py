@@ -337,7 +337,9 @@ def test_an_overflow_on_the_way_of_a_sum_judges_nobody() -> None:
         assert found(trial_of(text, TensorSpec("float32", (9,), values="extremes")), overflowing) == ["values"]
 
 
-@pytest.mark.parametrize(("text", "spec"), [("v0 = x0.frac()", "int32"), ("v0 = x0.argmax()", "bool")])
+@pytest.mark.parametrize(
+    ("text", "spec"), [("v0 = x0.frac()", "int32"), ("v0 = x0.argmax()", "bool"), ("v0 = torch.relu(x0)", "bool")]
+)
 def test_who_has_a_kernel_that_eager_pytorch_lacks_is_right(text: str, spec: str) -> None:
     trial = trial_of(text, TensorSpec(spec, (3,)))
     assert found(trial, lambda module: lambda x: x + 1) == []
