@@ -1,7 +1,8 @@
-"""Run the scripts of ``findings/`` that are about a vendor's backend, and write what each shows as a text to be filed.
+"""Run the scripts of ``findings/`` that are about a backend, and write what each shows as a text to be filed.
 
 ``python reports/upstream.py PREFIX ...`` runs every ``findings/PREFIX_*.py`` in the environment of a vendor's plugin,
-``plugins/PREFIX``, and writes ``upstream/NAME.md``: title, versions, the script, what was expected, what was found.
+``plugins/PREFIX``, or here where torch itself brings the backend, and writes ``upstream/NAME.md``: title, versions, the
+script, what was expected, what was found.
 Exits with 1 if a script does not show its defect. Nothing is sent anywhere.
 """
 
@@ -22,6 +23,8 @@ import environments
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE / "upstream"
 LIMIT = 240
+#: Backends that torch brings: their scripts need nothing else.
+OWN = ("inductor",)
 #: Of a traceback only what was raised is shown: the rest names the files of whoever ran it.
 _RAISED = re.compile(r"^[\w.]*(?:Error|Exception|BackendCompilerFailed)\b.*", re.MULTILINE)
 _PATH = re.compile(r"(?:/[\w.+-]+){2,}/")
@@ -41,21 +44,25 @@ class Finding:
 def main(prefixes: list[str]) -> int:
     """Try the scripts of these vendors, and write their texts; the exit code."""
     plugins = {each.folder.name: each for each in environments.plugins()}
-    unknown = sorted(set(prefixes) - set(plugins))
+    known = sorted([*plugins, *OWN])
+    unknown = sorted(set(prefixes) - set(known))
     if unknown or not prefixes:
-        print(f"upstream.py: expected names among {', '.join(plugins)}; found {', '.join(unknown)}", file=sys.stderr)
+        print(f"upstream.py: expected names among {', '.join(known)}; found {', '.join(unknown)}", file=sys.stderr)
         return 2
     FOLDER.mkdir(exist_ok=True)
-    return max(tried(plugins[each]) for each in prefixes)
+    return max(tried(each, plugins.get(each)) for each in prefixes)
 
 
-def tried(plugin: environments.Plugin) -> int:
-    """Try the scripts about a plugin's backend; 1 if one shows nothing."""
-    environments.prepare(plugin)
-    findings = [run(script, plugin.python) for script in sorted((HERE / "findings").glob(f"{plugin.folder.name}_*.py"))]
+def tried(prefix: str, plugin: environments.Plugin | None) -> int:
+    """Try the scripts about a backend, in the environment of its plugin if it has one; 1 if one shows nothing."""
+    python, lock = Path(sys.executable), ""
+    if plugin is not None:
+        environments.prepare(plugin)
+        python, lock = plugin.python, plugin.lock.read_text(encoding="utf-8")
+    findings = [run(script, python) for script in sorted((HERE / "findings").glob(f"{prefix}_*.py"))]
     for each in findings:
         print(f"{'shown' if each.shown else 'NOT SHOWN'}  {each.script.stem}: {each.found.splitlines()[-1]}")
-        (FOLDER / f"{each.script.stem}.md").write_text(text(each, versions(plugin)), encoding="utf-8")
+        (FOLDER / f"{each.script.stem}.md").write_text(text(each, versions(lock)), encoding="utf-8")
     return int(not all(each.shown for each in findings))
 
 
@@ -73,11 +80,10 @@ def run(script: Path, python: Path) -> Finding:
     return Finding(script, title, expected.removeprefix("Expected: "), found, bool(ended.returncode) and tried)
 
 
-def versions(plugin: environments.Plugin) -> str:
-    """What the plugin's lock names, torch, and where it ran."""
-    lock = plugin.lock.read_text(encoding="utf-8").split()
+def versions(lock: str) -> str:
+    """Torch, what a lock names, and where it ran."""
     where = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
-    return ", ".join([f"torch {metadata.version('torch')}", *(each.replace("==", " ") for each in lock), where])
+    return ", ".join([f"torch {metadata.version('torch')}", *(each.replace("==", " ") for each in lock.split()), where])
 
 
 def text(finding: Finding, versions: str) -> str:
