@@ -21,7 +21,7 @@ _SUMS = re.compile(
 _NEAR_THE_LARGEST = frozenset(("extremes", "large"))
 #: What eager PyTorch says that has an operator, and none for this dtype.
 _NO_KERNEL = re.compile(
-    r"not implemented for '\w+'|does not support \w+ (inputs?|tensors?|dtypes?)\b|\w+ inputs not supported for",
+    r"not implemented for '\w+'|does not support \w+ (inputs?|tensors?|dtypes?)\b| inputs not supported for",
     re.IGNORECASE,
 )
 #: Calls of functions, and operators whose zeros have no sign that anybody says.

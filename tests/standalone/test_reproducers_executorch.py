@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from support.findings import files_of, written
+from standalone.findings import files_of, written
 from support.project import Project, Run
 from support.scaffolded import change, install_new
 from support.scripts import Told, run_script, scripts_of

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from support.findings import files_of, written
+from standalone.findings import files_of, written
 from support.scripts import Told, code_of, run_script
 
 from conformance.generate.inputs import make

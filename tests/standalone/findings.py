@@ -7,6 +7,8 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+from support.descriptions import ANY_BACKEND
+
 from conformance.api.verdicts import Outcome, Verdict
 from conformance.compare.comparison import Margin
 from conformance.compare.values import encode
@@ -19,7 +21,6 @@ from conformance.run.result import Record, Result
 from conformance.standalone.reproducers._generated import generated_reproducers
 from conformance.standalone.reproducers._scenario import ReproducedBackend
 from conformance.toolchains import Reproduction
-from support.descriptions import ANY_BACKEND
 
 #: What the ids of generated clauses begin with.
 _PREFIXES = {"dynamo": "compile.", "executorch": "delegate."}
