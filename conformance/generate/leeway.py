@@ -25,7 +25,7 @@ _NO_KERNEL = re.compile(
     re.IGNORECASE,
 )
 #: Calls of functions, and operators whose zeros have no sign that anybody says.
-_CALLED = re.compile(r"(\w+)\(")
+_CALLED = re.compile(r"\b(\w++)\(")
 _OPEN = re.compile(r"@|%|//|\*\*|rounding_mode")
 #: Functions whose zeros IEEE 754 gives a sign (6.3), and those that only move what they are given.
 _SIGNED = frozenset(
