@@ -15,7 +15,7 @@ import torch
 from conformance._util.functions import FUNCTION_TYPES
 
 
-class _Begun(importlib.abc.MetaPathFinder):
+class _OrderOfImports(importlib.abc.MetaPathFinder):
     """Notes modules in the order in which their imports begin, and finds none. In another order modules that import
     each other fail, and leave behind what is half imported: Inductor's do."""
 
@@ -25,12 +25,12 @@ class _Begun(importlib.abc.MetaPathFinder):
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         self._places.setdefault(name, len(self._places))
 
-    def place(self, name: str) -> int:
+    def _place(self, name: str) -> int:
         """Which module it was that began; behind all where its beginning was not seen."""
         return self._places.get(name, len(self._places))
 
 
-class PyTorchState:
+class PyTorchState(_OrderOfImports):
     """PyTorch as it was when this was made, to be compared with what it is later.
 
     ``settings`` returns the settings that count, as texts by name; ``tables`` are mappings that compilers consult, such
@@ -41,14 +41,14 @@ class PyTorchState:
     _OF_OTHERS = "PrivateUse"
 
     def __init__(self, settings: Callable[[], dict[str, str]], tables: Sequence[tuple[str, str]] = ()) -> None:
+        super().__init__()
         self._settings = settings
         self._named_tables = tables
         self._functions_then = self._functions()
         self._settings_then = settings()
         self._tables_then = self._tables()
         self._kernels_then = self._kernels()
-        self._begun = _Begun()
-        sys.meta_path.insert(0, self._begun)
+        sys.meta_path.insert(0, self)
 
     def changes(self, imports: list[str]) -> dict[str, Any]:
         """What has changed since: ``changes``, a sentence for each thing by its name; ``imported``, the modules of
@@ -62,7 +62,7 @@ class PyTorchState:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
         now, settings, before = self._functions(), self._settings(), self._settings_then
-        late = sorted(set(now) - set(self._functions_then), key=lambda name: (self._begun.place(name), name))
+        late = sorted(set(now) - set(self._functions_then), key=lambda name: (self._place(name), name))
         later = {f"{module}.{name}": _origin(value) for module in late for name, value in now[module].items()}
         later |= {name: value for name, value in settings.items() if name not in before}
         later |= {f"{table}[{key}]": _origin(value) for table, key, value in self._new_tables()}

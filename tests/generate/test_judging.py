@@ -330,7 +330,7 @@ def test_zeros_whose_sign_nobody_says_judge_nobody(text: str) -> None:
 
 def test_an_overflow_on_the_way_of_a_sum_judges_nobody() -> None:
     overflowing = changed(lambda result: result * float("nan"))
-    for values, observables in (("extremes", []), ("ordinary", ["values"])):
+    for values, observables in (("extremes", []), ("ordinary", ["values"]), ("large", ["values"])):
         trial = trial_of("v0 = x0.mean()", TensorSpec("float32", (9,), values=values))
         assert found(trial, overflowing) == observables
     for text in ("v0 = x0 * 0.25", "v0 = x0.amax() * 0.25"):
@@ -343,6 +343,16 @@ def test_an_overflow_on_the_way_of_a_sum_judges_nobody() -> None:
 def test_who_has_a_kernel_that_eager_pytorch_lacks_is_right(text: str, spec: str) -> None:
     trial = trial_of(text, TensorSpec(spec, (3,)))
     assert found(trial, lambda module: lambda x: x + 1) == []
+
+    def disturbing(x: torch.Tensor) -> torch.Tensor:
+        sys.setrecursionlimit(sys.getrecursionlimit() - 1)
+        return x + 1
+
+    before = sys.getrecursionlimit()
+    try:
+        assert found(trial, lambda module: disturbing) == ["process state"]
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def test_who_does_not_raise_what_depends_on_values_is_wrong() -> None:
