@@ -32,8 +32,15 @@ def runtime_library(output: str, sources: Path, main: str, *flags: str) -> Runti
 
 
 def executorch_folder() -> Path:
-    """Where the installed ExecuTorch lies. Nothing of it is imported."""
-    found = importlib.util.find_spec("executorch")
-    if found is None or not found.submodule_search_locations:
-        raise ModuleNotFoundError("executorch is not installed: pip install 'torch-conformance[executorch]'")
-    return Path(next(iter(found.submodule_search_locations)))
+    """Where the installed ExecuTorch lies. Nothing of it is run.
+
+    It is a namespace package: any folder named ``executorch`` on Python's path is a part of it too, such as a checkout,
+    so that the part is asked for which has the runtime.
+    """
+    try:
+        found = importlib.util.find_spec("executorch.runtime")
+    except ModuleNotFoundError:
+        found = None
+    if found is None or found.origin is None:
+        raise ModuleNotFoundError("executorch.runtime is not installed: pip install 'torch-conformance[executorch]'")
+    return Path(found.origin).parents[1]

@@ -80,6 +80,24 @@ class NothingCached(torch.nn.Module):
         return torch.cat((cache, x)), cache.sum(dim=0)
 
 
+@case(
+    "roots_and_powers",
+    f.elementwise,
+    f.non_finite,
+    samples=lambda make: {
+        "forward": [
+            (torch.tensor([float("nan"), float("inf"), 0.0, 4.0]),),
+            (torch.tensor([1.0, 0.25, float("inf"), float("nan")]),),
+        ]
+    },
+)
+class RootsAndPowers(torch.nn.Module):
+    """Where a function has no finite result: what is NaN stays NaN, what is infinite is no NaN."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        return torch.exp(x), torch.sqrt(x), torch.rsqrt(x), torch.log(x)
+
+
 @case("exact_gelu", f.elementwise, samples=twice(lambda make: (make.floats(4, 8) * 2,)))
 class ExactGelu(torch.nn.Module):
     """The exact function, and the approximation beside it."""

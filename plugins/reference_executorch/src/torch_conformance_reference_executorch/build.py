@@ -69,8 +69,8 @@ def cache_folder() -> Path:
 
 
 def _executorch() -> Path:
-    """Where the installed ExecuTorch lies. Nothing of it is imported."""
-    found = importlib.util.find_spec("executorch")
+    """Where the installed ExecuTorch lies: the part of that namespace package which has the runtime. Nothing is run."""
+    found = importlib.util.find_spec("executorch.runtime")
     assert found is not None, "the distribution depends on it"
-    assert found.submodule_search_locations, "executorch is a package"
-    return Path(next(iter(found.submodule_search_locations)))
+    assert found.origin is not None, "executorch.runtime is a package"
+    return Path(found.origin).parents[1]
