@@ -70,6 +70,7 @@ def test_every_field_of_a_report_is_described(pages: dict[str, str]) -> None:
         assert f"## {name}\n" in pages["schema.md"]
 
 
+@pytest.mark.usefixtures("pages")
 def test_a_field_without_a_description_is_noticed() -> None:
     undescribed = importlib.import_module("reference.schema").undescribed
     bare = {"properties": {"a": {"type": "array", "items": {"properties": {"b": {"type": "string"}}}}}}
