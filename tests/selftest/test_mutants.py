@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from torch_conformance_saboteurs.mutants.dialects import DYNAMO, TORCHSCRIPT
 from torch_conformance_saboteurs.mutants.grammar import AXES, EFFECTS, PLACES, makes_sense
 from torch_conformance_saboteurs.mutants.kinds import MUTANTS
 from torch_conformance_saboteurs.mutants.operators import OPERATORS, spoken_of
@@ -23,9 +24,9 @@ from conformance.discovery.describing import Description
 from conformance.selftest import mutant_trials, mutants
 from conformance.selftest.mutants import MutantTest, Wanted, score_of, wilson
 from conformance.selftest.survivors import survivors_text
-from conformance.selftest.trials import LIMITS
 
 KINDS = {each.toolchain: each for each in MUTANTS}
+DIALECTS = {each.toolchain: each for each in (TORCHSCRIPT, DYNAMO)}
 #: Wrong everywhere, wrong in a corner, and right: nothing is done where nothing is met, or nothing to be seen.
 ACTIVE: list[dict[str, Any]] = [
     {"place": "operator", "when": {"operator": "binary"}, "effect": "off a little"},
@@ -55,16 +56,6 @@ def task(spec: dict[str, Any], pool: ZygotePool, programs: int = 10) -> mutant_t
     return mutant_trials.Task(*named, tuple(mutants._witnesses(kind, spec)), 3, programs, False)
 
 
-@pytest.fixture(scope="module")
-def pool() -> Any:
-    """What a worker process has."""
-    opened = ZygotePool(LIMITS)
-    mutant_trials._pools[:] = [opened]
-    yield opened
-    opened.close()
-    mutant_trials._pools.clear()
-
-
 @pytest.mark.parametrize("kind", MUTANTS, ids=lambda kind: kind.toolchain)
 def test_what_is_drawn_is_told_by_the_seed_and_makes_sense(kind: Mutants) -> None:
     def drawn(seed: int) -> list[dict[str, Any]]:
@@ -79,8 +70,8 @@ def test_what_is_drawn_is_told_by_the_seed_and_makes_sense(kind: Mutants) -> Non
     assert len({spec["effect"] for spec in specs}) > 30
     assert {axis for spec in specs for axis in spec["when"]} | {"weights", "origin"} == set(AXES)
     for spec in specs:
-        assert makes_sense(spec), spec
-        assert spec["place"] in EFFECTS[spec["effect"]].places
+        assert makes_sense(spec, DIALECTS[kind.toolchain]), spec
+        assert spec["effect"] in DIALECTS[kind.toolchain].effects_at(spec["place"])
         assert all(value in AXES[axis] for axis, value in spec["when"].items())
         assert kind.sentence(spec).startswith(PLACES[spec["place"]])
         source = kind.witness(spec, 0)
@@ -93,6 +84,7 @@ def test_kernels_are_told_by_their_families() -> None:
     assert spoken_of("add_") >= {"in-place", "binary", "add"}
     assert spoken_of("__add__") >= {"binary", "add"}
     assert spoken_of("_softmax") >= {"softmax"}
+    assert spoken_of("permute_copy") == spoken_of("permute") >= {"view"}
     assert not spoken_of("no_such_kernel")
     assert len({each.name for each in OPERATORS}) == len(OPERATORS)
 

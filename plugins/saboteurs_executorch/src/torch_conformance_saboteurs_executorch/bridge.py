@@ -41,6 +41,7 @@ class _Value(ctypes.Structure):
         ("dtype", ctypes.c_int64),
         ("dimensions", ctypes.c_int64),
         ("sizes", ctypes.c_int64 * _MOST_DIMENSIONS),
+        ("strides", ctypes.c_int64 * _MOST_DIMENSIONS),
     )
 
 
@@ -54,8 +55,10 @@ _INIT = ctypes.CFUNCTYPE(
     ctypes.POINTER(ctypes.c_void_p),
     ctypes.POINTER(ctypes.c_uint64),
 )
+_MADE = ctypes.CFUNCTYPE(None, ctypes.c_uint64)
 _BEFORE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.POINTER(_Value), ctypes.c_uint64, ctypes.c_int)
 _AFTER = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.POINTER(_Value), ctypes.c_uint64)
+_FAILED = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.POINTER(_Value), ctypes.c_uint64, ctypes.c_int)
 _DESTROY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64)
 _OPTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)
 
@@ -68,8 +71,10 @@ class _Hooks(ctypes.Structure):
         ("available", _AVAILABLE),
         ("specs", _SPECS),
         ("init", _INIT),
+        ("made", _MADE),
         ("before", _BEFORE),
         ("after", _AFTER),
+        ("failed", _FAILED),
         ("destroy", _DESTROY),
         ("option", _OPTION),
     )
@@ -105,6 +110,9 @@ class Delegate(Protocol):
     def init(self, method: str, blob: memoryview) -> int | bytes:
         """Called for each delegate of a method, with its blob where it lies: a code, or another blob in its place."""
 
+    def made(self, handle: int) -> None:
+        """Told the handle of what init has made."""
+
     def before(self, handle: int, arguments: list[Argument]) -> int:
         """Called before a call is computed, with inputs and then outputs."""
 
@@ -113,6 +121,9 @@ class Delegate(Protocol):
 
     def after(self, handle: int, arguments: list[Argument]) -> int:
         """Called when the outputs are computed."""
+
+    def failed(self, handle: int, arguments: list[Argument], code: int) -> int:
+        """Called in place of ``after`` where the call failed with a code: the code that is returned."""
 
     def destroy(self, handle: int) -> bool:
         """Whether what init made is destroyed indeed."""
@@ -150,8 +161,10 @@ def register(library: str, name: str, delegate: Delegate) -> None:
         _AVAILABLE(lambda: int(delegate.is_available())),
         _SPECS(lambda address, size: delegate.told_specs(ctypes.string_at(address, size))),
         _INIT(init),
+        _MADE(delegate.made),
         _BEFORE(before),
         _AFTER(lambda handle, values, count: delegate.after(handle, arguments(values, count))),
+        _FAILED(lambda handle, values, count, code: delegate.failed(handle, arguments(values, count), code)),
         _DESTROY(lambda handle: int(delegate.destroy(handle))),
         _OPTION(lambda key: delegate.told_option(key.decode())),
     )
@@ -221,7 +234,7 @@ def _argument(library: ctypes.CDLL, value: _Value) -> Argument:
         sizes = value.sizes[: value.dimensions]
         if value.bytes:
             memory = (ctypes.c_char * value.bytes).from_address(value.data)
-            tensor = torch.frombuffer(memory, dtype=dtype).view(sizes)
+            tensor = torch.frombuffer(memory, dtype=dtype).as_strided(sizes, value.strides[: value.dimensions])
         else:
             tensor = torch.empty(sizes, dtype=dtype)
     return Argument(tensor, value.data or 0, value.value, library)

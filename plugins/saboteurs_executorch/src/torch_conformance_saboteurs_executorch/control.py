@@ -112,6 +112,9 @@ class BridgeControl(ExecuTorchBackend):
         """Called for each delegate of a method."""
         return 0
 
+    def made(self, handle: int) -> None:
+        """Told the handle of what init has made."""
+
     def before(self, handle: int, arguments: list[Argument]) -> int:
         """Called before a call is computed."""
         return 0
@@ -119,6 +122,10 @@ class BridgeControl(ExecuTorchBackend):
     def after(self, handle: int, arguments: list[Argument]) -> int:
         """Called when the outputs are computed."""
         return 0
+
+    def failed(self, handle: int, arguments: list[Argument], code: int) -> int:
+        """Called in place of ``after`` where a call failed: the code that it returns."""
+        return code
 
     def told_option(self, key: str) -> int:
         """Told of an option that is set or asked for while programs run."""

@@ -42,7 +42,7 @@ class DynamoMutant(DynamoControl):
         lowered.results = _results(graph)  # type: ignore[attr-defined]
         is_weight = [_is_weight(node) for node in graph.graph.nodes if node.op == "placeholder"]
         inputs = [each for each, weight in zip(example_inputs, is_weight, strict=False) if not weight]
-        if mutant.lowering(lowered, inputs, graph) and _change_constant(graph):
+        if mutant.lowering(lowered, inputs, graph) and change_constant(graph):
             mutant.fire()
 
         def code(*arguments: Any) -> Any:
@@ -73,7 +73,7 @@ def _results(graph: torch.fx.GraphModule) -> list[Any]:
     return [each.meta.get("example_value") if isinstance(each, torch.fx.Node) else each for each in outputs]
 
 
-def _change_constant(graph: torch.fx.GraphModule) -> bool:
+def change_constant(graph: torch.fx.GraphModule) -> bool:
     """Make the first fractional or whole number that an operator is given another one. False where there is none."""
     for node in graph.graph.nodes:
         if node.op not in ("call_function", "call_method"):

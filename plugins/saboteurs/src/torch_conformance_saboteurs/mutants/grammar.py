@@ -64,16 +64,6 @@ AXES: dict[str, tuple[str, ...]] = {
     **HISTORY_AXES,
 }
 
-_DYNAMO_ONLY = {("inputs", "requires grad"), ("mode", "autocast"), ("weights", "changed in place"),
-                ("weights", "replaced")}  # fmt: skip
-#: Dynamo itself returns inputs, and one output twice, past the graph.
-_TORCHSCRIPT_ONLY = {
-    ("origin", "loaded"),
-    ("origin", "copied"),
-    ("outputs", "an input"),
-    ("outputs", "one twice"),
-}
-
 
 @dataclasses.dataclass(frozen=True)
 class Effect:
@@ -82,7 +72,6 @@ class Effect:
     text: str
     places: tuple[str, ...]
     weight: float = 1.0
-    toolchain: str = ""
 
 
 _VALUES = ("operator", "call")
@@ -110,7 +99,7 @@ EFFECTS: dict[str, Effect] = {
     "former overwritten": Effect("the result is written over that of an earlier call", _VALUES, 1.5),
     "zeros returned": Effect("zeros are returned", _VALUES, 0.5),
     "error swallowed": Effect("where an error is due, zeros are returned", ("call",), 1),
-    "other error": Effect("where an error is due, one of another kind is raised", ("call",), 0.7, "dynamo"),
+    "other error": Effect("where an error is due, one of another kind is raised", ("call",), 0.7),
     "error": Effect("an error is raised where none is due", _ANYWHERE, 0.7),
     "crash": Effect("the process is aborted", _CRASHING, 0.4),
     "hang": Effect("it does not come back", _CRASHING, 0.12),
@@ -124,16 +113,16 @@ EFFECTS: dict[str, Effect] = {
     "determinism left": Effect("deterministic algorithms are left switched on", _CRASHING, 0.3),
     "function replaced": Effect("a function of PyTorch is left replaced", _CRASHING, 0.4),
     "memory kept": Effect("tensors are never freed", ("call", "backward"), 0.6),
-    "stale weights": Effect("weights of an earlier call are used", ("call",), 3, "dynamo"),
-    "requires_grad lost": Effect("the result is cut off from Autograd", ("call",), 1, "dynamo"),
-    "weights off": Effect("a weight has one wrong element", ("lowering", "load"), 2, "torchscript"),
-    "weights rounded": Effect("weights were rounded to a narrower type", ("lowering", "load"), 2, "torchscript"),
-    "constant off": Effect("a number in the program is another", ("lowering",), 2, "dynamo"),
-    "gradient off": Effect("a gradient is off by a tenth", ("backward",), 2, "dynamo"),
-    "gradient zero": Effect("a gradient is zero", ("backward",), 1.5, "dynamo"),
-    "gradient doubled": Effect("a gradient is doubled", ("backward",), 1.5, "dynamo"),
-    "gradient missing": Effect("a gradient is None", ("backward",), 1.5, "dynamo"),
-    "gradient of one element": Effect("one element of a gradient is wrong", ("backward",), 2, "dynamo"),
+    "stale weights": Effect("weights of an earlier call are used", ("call",), 3),
+    "requires_grad lost": Effect("the result is cut off from Autograd", ("call",), 1),
+    "weights off": Effect("a weight has one wrong element", ("lowering", "load"), 2),
+    "weights rounded": Effect("weights were rounded to a narrower type", ("lowering", "load"), 2),
+    "constant off": Effect("a number in the program is another", ("lowering",), 2),
+    "gradient off": Effect("a gradient is off by a tenth", ("backward",), 2),
+    "gradient zero": Effect("a gradient is zero", ("backward",), 1.5),
+    "gradient doubled": Effect("a gradient is doubled", ("backward",), 1.5),
+    "gradient missing": Effect("a gradient is None", ("backward",), 1.5),
+    "gradient of one element": Effect("one element of a gradient is wrong", ("backward",), 2),
 }
 
 _NEEDS_VALUE = {
@@ -172,21 +161,46 @@ _PASSING = {
 }
 
 
-def draw(random: Random, toolchain: str) -> Spec:
+@dataclasses.dataclass(frozen=True)
+class Dialect:
+    """What the mutants of one toolchain can be like."""
+
+    toolchain: str
+    #: Where they can be wrong, and how often each place is drawn beside others.
+    places: dict[str, float]
+    #: Effects that cannot come about, or that break no promise.
+    lacks: frozenset[str]
+    #: Effects that can come about in these places alone.
+    narrowed: dict[str, tuple[str, ...]]
+    #: Conditions that never hold, by axis and value.
+    never: frozenset[tuple[str, str]]
+    #: Conditions on axes that can hold in these places alone.
+    held_in: dict[str, tuple[str, ...]]
+
+    def effects_at(self, place: str) -> dict[str, Effect]:
+        """What can go wrong in a place."""
+        return {
+            name: each
+            for name, each in EFFECTS.items()
+            if name not in self.lacks and place in each.places and place in self.narrowed.get(name, each.places)
+        }
+
+    def holds(self, place: str, when: dict[str, str]) -> bool:
+        """Whether all the conditions can hold in a place."""
+        return not self.never & set(when.items()) and all(place in self.held_in.get(axis, PLACES) for axis in when)
+
+
+def draw(random: Random, dialect: Dialect) -> Spec:
     """One mutant of a toolchain that makes sense."""
     while True:
-        spec = _any(random, toolchain)
-        if makes_sense(spec):
+        spec = _any(random, dialect)
+        if makes_sense(spec, dialect):
             return spec
 
 
-def _any(random: Random, toolchain: str) -> Spec:
-    weights = {"operator": 50.0, "call": 30.0, "lowering": 6.0, "release": 2.0}
-    weights |= {"backward": 12.0} if toolchain == "dynamo" else {"load": 8.0}
-    place = random.choices(list(weights), list(weights.values()))[0]
-    choices = {
-        name: each for name, each in EFFECTS.items() if place in each.places and each.toolchain in ("", toolchain)
-    }
+def _any(random: Random, dialect: Dialect) -> Spec:
+    place = random.choices(list(dialect.places), list(dialect.places.values()))[0]
+    choices = dialect.effects_at(place)
     effect = random.choices(list(choices), [each.weight for each in choices.values()])[0]
     when: dict[str, str] = {}
     if place in ("operator", "backward", "lowering") and random.random() < 0.75:
@@ -200,7 +214,7 @@ def _any(random: Random, toolchain: str) -> Spec:
     while len(when) < wanted:
         axis = random.choice(list(axes))
         when.setdefault(axis, random.choice(axes[axis]))
-    return {"toolchain": toolchain, "place": place, "when": when, "effect": effect}
+    return {"toolchain": dialect.toolchain, "place": place, "when": when, "effect": effect}
 
 
 def operators_of(when: dict[str, str]) -> list[Operator]:
@@ -221,23 +235,16 @@ def _fits(operator: Operator, when: dict[str, str]) -> bool:
     return not operands or takes_y
 
 
-def makes_sense(spec: Spec) -> bool:
+def makes_sense(spec: Spec, dialect: Dialect) -> bool:
     """Whether the parts of a specification can come together in some program."""
-    when, effect, place, toolchain = spec["when"], spec["effect"], spec["place"], spec["toolchain"]
-    pairs = set(when.items())
-    if pairs & (_TORCHSCRIPT_ONLY if toolchain == "dynamo" else _DYNAMO_ONLY):
+    when, effect, place = spec["when"], spec["effect"], spec["place"]
+    if not dialect.holds(place, when):
         return False
     if place in ("operator", "backward") and not operators_of(when):
         return False
     if place == "backward" and not any(each.differentiable for each in operators_of(when)):
         return False
-    if place == "lowering" and toolchain == "torchscript" and {"dtype", "rank", "operands"} & set(when):
-        return False  # a model is lowered without inputs
-    return (
-        _tensor_makes_sense(when)
-        and _effect_makes_sense(effect, place, when, toolchain)
-        and _place_makes_sense(place, when)
-    )
+    return _tensor_makes_sense(when) and _effect_makes_sense(effect, place, when) and _place_makes_sense(place, when)
 
 
 def _tensor_makes_sense(when: dict[str, str]) -> bool:
@@ -262,7 +269,7 @@ def _tensor_makes_sense(when: dict[str, str]) -> bool:
     return not (layout == "expanded" and values in ("sorted", "one"))
 
 
-def _effect_makes_sense(effect: str, place: str, when: dict[str, str], toolchain: str) -> bool:
+def _effect_makes_sense(effect: str, place: str, when: dict[str, str]) -> bool:
     operators = operators_of(when) if "operator" in when else []
     if effect in _NEEDS_VALUE and when.get("values") not in _NEEDS_VALUE[effect]:
         return False
@@ -276,8 +283,6 @@ def _effect_makes_sense(effect: str, place: str, when: dict[str, str], toolchain
         return False
     if effect == "other strides" and (when.get("rank") in ("0",) or when.get("size") in ("empty", "one")):
         return False
-    if effect == "other strides" and toolchain == "torchscript":
-        return False  # nothing is promised of them
     if effect == "copied":
         if place == "call":
             return when.get("outputs") in ("an input", "a view of an input")
@@ -286,8 +291,6 @@ def _effect_makes_sense(effect: str, place: str, when: dict[str, str], toolchain
         return False
     if effect == "stale weights":
         return "weights" in when and when.get("outputs") is None
-    if effect == "grad mode left" and toolchain == "torchscript" and place in ("operator", "call"):
-        return False  # what calls it puts that right
     if effect == "zeros returned" and when.get("values") == "all zero":
         return False
     if effect == "requires_grad lost":

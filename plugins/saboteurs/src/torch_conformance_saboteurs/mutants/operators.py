@@ -219,7 +219,9 @@ def spoken_of(kernel: str) -> frozenset[str]:
     """The families and names under which a condition may speak of what PyTorch calls ``kernel``."""
     written = kernel.endswith("_") and not kernel.endswith("__")
     plain = kernel.strip("_") if kernel.startswith("__") else kernel
-    found = _SPELLINGS.get(kernel) or _SPELLINGS.get(plain) or frozenset()
+    found = (
+        _SPELLINGS.get(kernel) or _SPELLINGS.get(plain) or _SPELLINGS.get(plain.removesuffix("_copy")) or frozenset()
+    )
     if written:
         found = found | {"in-place"} | _SPELLINGS.get(kernel[:-1], frozenset())
     return found

@@ -32,10 +32,19 @@ _relu = torch.relu
 
 
 class Probe:
-    """The session of a device that plays witnesses."""
+    """The session of a device that plays witnesses. One for each toolchain, which says how a model is lowered."""
+
+    #: Whether results have a history: what requires grad, and which class of exception is raised.
+    has_history = False
+    #: Whether strides and shared memory of results are those of eager PyTorch.
+    has_memory = True
 
     def __init__(self, subject: dict[str, Any]) -> None:
-        self._backend: Any = load_backend(subject)
+        self.backend: Any = load_backend(subject)
+
+    def lowering(self, spec: Spec) -> Eager:
+        """What lowers the models of a mutant's witness, which PyTorch leaves as they are."""
+        raise NotImplementedError
 
     def call(self, verb: str, arguments: dict[str, Any]) -> Any:
         """Answer a verb."""
@@ -47,7 +56,7 @@ class Probe:
         return verbs[verb](**arguments)
 
     def _register(self) -> None:
-        self._backend.load()
+        self.backend.load()
 
     def _play(self, spec: Spec, number: int) -> dict[str, Any] | None:
         """What a witness shows: its firings, and sentences about what is different."""
@@ -59,16 +68,65 @@ class Probe:
             path.write_text(source)
             program = _imported(path)
             here = os.getcwd()
-            right = _Playing(program.play, _Eager())
-            lower = _Compiled(self._backend) if spec["toolchain"] == "dynamo" else _Delegated(self._backend)
-            wrong = _Playing(program.play, lower)
+            right = _Playing(program.play, Eager())
+            wrong = _Playing(program.play, self.lowering(spec))
             os.chdir(here)
-        return {"fired": _firings(), "differences": _differences(right, wrong, spec["toolchain"])}
+        return {"fired": _firings(), "differences": self._differences(right, wrong)}
+
+    def _differences(self, right: _Playing, wrong: _Playing) -> list[str]:
+        found = []
+        if len(right.seen) != len(wrong.seen):
+            found.append(f"there were {len(wrong.seen)} calls, where there are {len(right.seen)}")
+        for number, (one, other) in enumerate(zip(right.seen, wrong.seen, strict=False)):
+            found += [f"call {number}: {text}" for text in self._of_a_call(one, other)]
+        if wrong.changed != right.changed:
+            found.append(f"results of calls {wrong.changed} changed afterwards")
+        if wrong.alive > right.alive:
+            found.append(f"{wrong.alive - right.alive} tensors are alive that nobody holds")
+        return found
+
+    def _of_a_call(self, right: _Seen, wrong: _Seen) -> list[str]:
+        if (right.error is None) != (wrong.error is None):
+            return [f"raised {wrong.error}" if wrong.error else "raised nothing, where an error is due"]
+        found = []
+        if self.has_history and right.error != wrong.error:
+            found.append(f"raised {wrong.error}, where {right.error} is due")
+        aspects = {"requires_grad": self.has_history, "strides": self.has_memory}
+        for aspect in right.forms:
+            if right.forms[aspect] != wrong.forms[aspect] and aspects.get(aspect, True):
+                found.append(f"another {aspect}: {wrong.forms[aspect]}, where {right.forms[aspect]} is due")
+        if len(right.values) != len(wrong.values) or not all(map(_same, right.values, wrong.values)):
+            found.append("other values")
+        if right.shared != wrong.shared and self.has_memory:
+            found.append(f"shares memory: {wrong.shared}, where it is {right.shared}")
+        if len(right.gradients) != len(wrong.gradients) or not all(
+            map(_same_gradient, right.gradients, wrong.gradients)
+        ):
+            found.append("other gradients")
+        return found + [f"left changed: {name}" for name, value in right.state.items() if wrong.state[name] != value]
 
 
-def open_session(subject: dict[str, Any]) -> Probe:
-    """A session about one backend."""
-    return Probe(subject)
+class _CompiledProbe(Probe):
+    has_history = True
+
+    def lowering(self, spec: Spec) -> Eager:
+        return _Compiled(self.backend)
+
+
+class _DelegatedProbe(Probe):
+    # TorchScript makes one kind of all exceptions, and its results have no history.
+    def lowering(self, spec: Spec) -> Eager:
+        return _Delegated(self.backend)
+
+
+def open_compiled(subject: dict[str, Any]) -> Probe:
+    """A session about one backend of ``torch.compile``."""
+    return _CompiledProbe(subject)
+
+
+def open_delegated(subject: dict[str, Any]) -> Probe:
+    """A session about one TorchScript delegate."""
+    return _DelegatedProbe(subject)
 
 
 def _imported(path: Path) -> Any:
@@ -85,23 +143,26 @@ def _firings() -> int:
     return path.stat().st_size if path.is_file() else 0
 
 
-class _Eager:
-    """Plain PyTorch."""
+class Eager:
+    """Plain PyTorch: a model is called as it is."""
 
     def __call__(self, model: torch.nn.Module) -> Callable[..., Any]:
         return model
 
     def again(self, lowered: Any) -> Any:
+        """What was lowered, saved and loaded."""
         return lowered
 
     def copy(self, lowered: Any) -> Any:
+        """Another one like what was lowered."""
         return lowered
 
     def forget(self) -> None:
-        return None
+        """Let go of all that was lowered."""
+        return
 
 
-class _Compiled(_Eager):
+class _Compiled(Eager):
     """``torch.compile`` with a backend."""
 
     def __init__(self, backend: Any) -> None:
@@ -115,7 +176,7 @@ class _Compiled(_Eager):
         torch._dynamo.reset()
 
 
-class _Delegated(_Eager):
+class _Delegated(Eager):
     """A TorchScript delegate."""
 
     def __init__(self, backend: Any) -> None:
@@ -220,38 +281,6 @@ def _same(one: Tensor, other: Tensor) -> bool:
         return bool(torch.equal(one, other))
     close = _CLOSE.get(one.dtype, 1e-9)
     return torch.allclose(one, other, rtol=close, atol=close * 1e-3, equal_nan=True)
-
-
-def _differences(right: _Playing, wrong: _Playing, toolchain: str) -> list[str]:
-    found = []
-    if len(right.seen) != len(wrong.seen):
-        found.append(f"there were {len(wrong.seen)} calls, where there are {len(right.seen)}")
-    for number, (one, other) in enumerate(zip(right.seen, wrong.seen, strict=False)):
-        found += [f"call {number}: {text}" for text in _of_a_call(one, other, toolchain)]
-    if wrong.changed != right.changed:
-        found.append(f"results of calls {wrong.changed} changed afterwards")
-    if wrong.alive > right.alive:
-        found.append(f"{wrong.alive - right.alive} tensors are alive that nobody holds")
-    return found
-
-
-def _of_a_call(right: _Seen, wrong: _Seen, toolchain: str) -> list[str]:
-    if (right.error is None) != (wrong.error is None):
-        return [f"raised {wrong.error}" if wrong.error else "raised nothing, where an error is due"]
-    found = []
-    # TorchScript makes one kind of all exceptions, and its results have no history.
-    if toolchain == "dynamo" and right.error != wrong.error:
-        found.append(f"raised {wrong.error}, where {right.error} is due")
-    for aspect in right.forms:
-        if right.forms[aspect] != wrong.forms[aspect] and (toolchain == "dynamo" or aspect != "requires_grad"):
-            found.append(f"another {aspect}: {wrong.forms[aspect]}, where {right.forms[aspect]} is due")
-    if len(right.values) != len(wrong.values) or not all(map(_same, right.values, wrong.values)):
-        found.append("other values")
-    if right.shared != wrong.shared:
-        found.append(f"shares memory: {wrong.shared}, where it is {right.shared}")
-    if len(right.gradients) != len(wrong.gradients) or not all(map(_same_gradient, right.gradients, wrong.gradients)):
-        found.append("other gradients")
-    return found + [f"left changed: {name}" for name, value in right.state.items() if wrong.state[name] != value]
 
 
 def _same_gradient(one: Tensor | None, other: Tensor | None) -> bool:

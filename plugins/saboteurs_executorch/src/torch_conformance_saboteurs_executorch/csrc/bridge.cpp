@@ -31,6 +31,7 @@ struct BridgeValue {
   int64_t dtype;
   int64_t dimensions;
   int64_t sizes[16];
+  int64_t strides[16];
 };
 
 // What a delegate does beside what the reference delegate does. Errors are codes of ExecuTorch, or kThrown for an
@@ -42,9 +43,13 @@ struct BridgeHooks {
   void (*specs)(const void* specs, uint64_t size);
   // May name another blob in `replacement`, which must stay where it is until the function is called again.
   int (*init)(const char* method, void* blob, uint64_t size, const void** replacement, uint64_t* replacement_size);
+  // Is told the handle of what init has made.
+  void (*made)(uint64_t handle);
   // `traced` is whether somebody listens to what happens.
   int (*before)(uint64_t handle, const BridgeValue* values, uint64_t count, int traced);
   int (*after)(uint64_t handle, const BridgeValue* values, uint64_t count);
+  // Called in place of `after` where the call failed, with the code of that: gives the code that is to be returned.
+  int (*failed)(uint64_t handle, const BridgeValue* values, uint64_t count, int code);
   // Whether the delegate is destroyed indeed.
   int (*destroy)(uint64_t handle);
   // Is told of each option that is set or asked for while programs run.
@@ -58,7 +63,7 @@ namespace {
 std::vector<BridgeValue> seen(Span<EValue*> args) {
   std::vector<BridgeValue> values;
   for (EValue* each : args) {
-    BridgeValue value{each, nullptr, 0, -1, 0, {}};
+    BridgeValue value{each, nullptr, 0, -1, 0, {}, {}};
     if (each->isTensor()) {
       const auto tensor = each->toTensor();
       value.data = const_cast<void*>(tensor.const_data_ptr());
@@ -67,6 +72,7 @@ std::vector<BridgeValue> seen(Span<EValue*> args) {
       value.dimensions = tensor.dim();
       for (int64_t i = 0; i < value.dimensions; ++i) {
         value.sizes[i] = tensor.size(i);
+        value.strides[i] = tensor.strides()[i];
       }
     }
     values.push_back(value);
@@ -118,11 +124,12 @@ class Bridge : public reference::Reference {
     if (code != 0) {
       return error_of(code);
     }
-    if (replacement == nullptr) {
-      return Reference::init(context, processed, specs);
-    }
     FreeableBuffer other(replacement, size, nullptr);
-    return Reference::init(context, &other, specs);
+    auto handle = Reference::init(context, replacement == nullptr ? processed : &other, specs);
+    if (handle.ok()) {
+      hooks_.made(reinterpret_cast<uint64_t>(*handle));
+    }
+    return handle;
   }
 
   Error execute(BackendExecutionContext& context, DelegateHandle* handle, Span<EValue*> args) const override {
@@ -132,8 +139,11 @@ class Bridge : public reference::Reference {
     if (const int code = hooks_.before(number, before.data(), before.size(), context.event_tracer() != nullptr); code != 0) {
       return error_of(code);
     }
-    ET_CHECK_OK_OR_RETURN_ERROR(Reference::execute(context, handle, args));
+    const Error computed = Reference::execute(context, handle, args);
     const auto after = seen(args);
+    if (computed != Error::Ok) {
+      return error_of(hooks_.failed(number, after.data(), after.size(), static_cast<int>(computed)));
+    }
     return error_of(hooks_.after(number, after.data(), after.size()));
   }
 
