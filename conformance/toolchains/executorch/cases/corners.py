@@ -126,6 +126,32 @@ class Depthwise(torch.nn.Module):
         return self.conv(x)
 
 
+@case("tied_filters", f.convolution, f.parameters, samples=twice(lambda make: (make.floats(1, 3, 5, 5),)))
+class TiedFilters(torch.nn.Module):
+    """The weight of a convolution, all of whose sizes are the same, in other places besides: turned, and by itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(3, 3, 3, 3) / 9)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        there = torch.relu(functional.conv2d(x, self.weight, padding=1))
+        return functional.conv2d(there, self.weight.transpose(0, 1), padding=1), self.weight * 2
+
+
+@case("row_of_a_filter", f.convolution, f.parameters, f.views, samples=twice(lambda make: (make.floats(1, 1, 4, 4),)))
+class RowOfAFilter(torch.nn.Module):
+    """A convolution of a view, and a row of its weight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(1, 1, 2, 2))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        image = x.reshape(1, 1, 2, -1)
+        return functional.conv2d(image, self.weight), self.weight.reshape(2, 2)[0] * 2
+
+
 @case("laid_out_weights", f.parameters, f.matmul, samples=twice(lambda make: (make.floats(4, 5),)))
 class LaidOutWeights(torch.nn.Module):
     """Constants that do not lie row by row: one transposed, one that is a part of another."""
