@@ -139,6 +139,29 @@ class TiedFilters(torch.nn.Module):
         return functional.conv2d(there, self.weight.transpose(0, 1), padding=1), self.weight * 2
 
 
+@case(
+    "one_channel",
+    f.convolution,
+    f.parameters,
+    f.non_finite,
+    samples=lambda make: {
+        "forward": [
+            (torch.tensor([[[[1.0, 2.0, 3.0, 4.0, 5.0, float("inf"), 7.0, 8.0]]]]),),
+            (torch.tensor([[[[float("nan"), 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, float("nan")]]]]),),
+        ]
+    },
+)
+class OneChannel(torch.nn.Module):
+    """Each element by itself, as a convolution: what is not finite in one belongs to no other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = torch.nn.Conv2d(1, 1, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.conv(x)
+
+
 @case("row_of_a_filter", f.convolution, f.parameters, f.views, samples=twice(lambda make: (make.floats(1, 1, 4, 4),)))
 class RowOfAFilter(torch.nn.Module):
     """A convolution of a view, and a row of its weight."""
