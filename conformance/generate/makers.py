@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -48,11 +48,12 @@ class SavingMaker(Maker, Protocol):
 class MovingMaker(Maker, Protocol):
     """A maker of a toolchain whose ``ProgramTraits.moves`` is true."""
 
-    def save(self, lowered: Callable[..., Any]) -> bytes:
-        """Something lowered, for another process."""
+    def save(self, lowered: Callable[..., Any], arguments: Sequence[Any] | None) -> bytes:
+        """Something lowered, for another process. One that lowers when a call is made lowers for one with these
+        ``arguments``, which it does not make; None where no call is known."""
 
-    def load(self, data: bytes) -> Callable[..., Any]:
-        """What another process has lowered and saved."""
+    def load(self, data: bytes, module: torch.nn.Module) -> Callable[..., Any]:
+        """What another process has lowered and saved; ``module`` is what it was made of, for calls that need more."""
 
 
 class Shadow:

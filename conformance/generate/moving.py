@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import warnings
 
+from conformance.generate.call_modes import MODES
+from conformance.generate.inputs import arguments_of
 from conformance.generate.makers import MovingMaker
 from conformance.generate.play import Player
-from conformance.generate.program import ELSEWHERE, Trial
+from conformance.generate.program import ELSEWHERE, MAKES_LOWERED, Call, Trial
 
 
 def lowered_elsewhere(trial: Trial, maker: MovingMaker) -> list[bytes]:
@@ -20,18 +23,26 @@ def lowered_elsewhere(trial: Trial, maker: MovingMaker) -> list[bytes]:
         warnings.simplefilter("ignore")
         player = Player(trial, maker)
         try:
-            for step in trial.steps:
+            for place, step in enumerate(trial.steps):
                 if step.action not in ("model", "lower", "weights"):
                     continue
                 moves = step.detail == ELSEWHERE
                 if "raised" in player.step(dataclasses.replace(step, detail="") if moves else step):
                     return []
                 if moves and (lowered := player.lowered[-1]) is not None:
+                    call = _first_call(trial, place)
                     try:
-                        saved.append(maker.save(lowered))
+                        with MODES[call.mode]() if call else contextlib.nullcontext():
+                            saved.append(maker.save(lowered, arguments_of(call) if call else None))
                     except Exception:  # the edge of the device: whatever the backend raises when it is saved
                         return []
         finally:
             player.models.clear()
             maker.forget()
     return saved
+
+
+def _first_call(trial: Trial, place: int) -> Call | None:
+    """How that is called first which the step in a place lowers; None where it is not."""
+    number = sum(step.action in MAKES_LOWERED for step in trial.steps[:place])
+    return next((step.call for step in trial.steps if step.action == "call" and step.model == number), None)

@@ -158,14 +158,14 @@ class Player:
         self._model_of.append(step.model)
         if step.detail == ELSEWHERE and self._artifacts:
             assert isinstance(self._maker, MovingMaker), "such a step is drawn only where models can be moved"
-            self.lowered[-1] = self._maker.load(self._artifacts.pop(0))
+            self.lowered[-1] = self._maker.load(self._artifacts.pop(0), self.models[step.model])
         else:
             mode = MODES[step.detail] if step.detail in MODES_OF_LOWERING else contextlib.nullcontext
             with mode():
                 lowered = self._maker.lower(self.models[step.model], dynamic=step.detail == "dynamic")
             if step.detail == ELSEWHERE and isinstance(self._maker, MovingMaker):
                 # no other process could lower or save it: what that raises is raised here
-                lowered = self._maker.load(self._maker.save(lowered))
+                lowered = self._maker.load(self._maker.save(lowered, None), self.models[step.model])
             self.lowered[-1] = lowered
 
     @property

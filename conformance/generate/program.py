@@ -229,6 +229,8 @@ class Call:
 
 #: The detail of a step that lowers in another process than the one that plays the trial, which loads what comes of it.
 ELSEWHERE = "elsewhere"
+#: The actions of steps that each make something that can be called.
+MAKES_LOWERED = ("lower", "save_load", "copy")
 #: The details of one that lowers in a mode of PyTorch's, in which no call need be made.
 MODES_OF_LOWERING = ("deterministic", "no_grad", "default float64")
 

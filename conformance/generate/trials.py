@@ -143,8 +143,8 @@ class _Events:
         if not how and self._scope.traits.moves:
             if self._draw.chance(3):
                 how = ELSEWHERE
-            elif self._draw.chance(5):
-                how = self._draw.choice(MODES_OF_LOWERING)
+            elif not self._scope.traits.is_costly and self._draw.chance(5):
+                how = self._draw.choice(MODES_OF_LOWERING)  # what is costly is lowered in the mode of a call
         self.steps.append(Step("lower", model, how))
         self._lowered.append(self._models[model])
         self._model_of.append(model)

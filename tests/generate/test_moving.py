@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -48,6 +48,8 @@ class Mover(Shadow):
     def __init__(self, shared: dict[bytes, Callable[..., Any]], refusal: Exception | None = None) -> None:
         super().__init__(copies=True)
         self._shared, self._refusal = shared, refusal
+        #: What the first call of each model is made with that was saved.
+        self.arguments: list[Any] = []
 
     def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Callable[..., Any]:
         """A copy, or an error."""
@@ -55,13 +57,14 @@ class Mover(Shadow):
             raise self._refusal
         return super().lower(module, dynamic=dynamic)
 
-    def save(self, lowered: Callable[..., Any]) -> bytes:
+    def save(self, lowered: Callable[..., Any], arguments: Sequence[Any] | None) -> bytes:
         """Its number."""
+        self.arguments.append(arguments)
         number = str(len(self._shared)).encode()
         self._shared[number] = lowered
         return number
 
-    def load(self, data: bytes) -> Callable[..., Any]:
+    def load(self, data: bytes, module: torch.nn.Module) -> Callable[..., Any]:
         """What was saved under a number. Raises KeyError."""
         return self._shared[data]
 
@@ -139,7 +142,7 @@ def test_what_cannot_be_lowered_elsewhere_is_lowered_here() -> None:
 
 def test_what_cannot_be_saved_elsewhere_is_the_backends_error_and_not_the_harness_s() -> None:
     class Unsaved(Mover):
-        def save(self, lowered: Callable[..., Any]) -> bytes:
+        def save(self, lowered: Callable[..., Any], arguments: Sequence[Any] | None) -> bytes:
             raise RuntimeError("no")
 
     assert ("error", "lower") in found(Device(Unsaved({})), Device(Unsaved({})))
@@ -156,6 +159,26 @@ def test_artifacts_are_of_the_weights_that_a_model_had(seed: int) -> None:
     lowered_elsewhere(Trial(MOVED.programs, steps), Mover(shared))
     first, second = (dict(each.named_parameters())["weight"] for each in shared.values())  # type: ignore[attr-defined]
     assert not torch.equal(first, second)
+
+
+def test_what_lowers_at_a_call_is_told_how_a_model_is_called_first() -> None:
+    sizes = ((2, 3), (4, 3))
+    calls = [Call((TensorSpec("float32", each),)) for each in sizes]
+    steps = (
+        Step("model"),
+        Step("lower"),
+        Step("lower", 0, ELSEWHERE),
+        Step("save_load", 0),
+        Step("lower", 0, ELSEWHERE),
+        Step("lower", 0, ELSEWHERE),
+        Step("call", 2, call=calls[0]),
+        Step("call", 1, call=calls[1]),
+        Step("call", 3, call=calls[0]),
+        Step("call", 3, call=calls[1]),
+    )
+    mover = Mover({})
+    assert len(lowered_elsewhere(Trial(MOVED.programs, steps), mover)) == 3
+    assert [given and given[0].shape for given in mover.arguments] == [sizes[1], sizes[0], None]
 
 
 def test_it_is_told_by_the_axis_of_events() -> None:

@@ -87,8 +87,16 @@ def test_a_mutant_that_does_nothing_is_killed_by_no_generated_clause(trial: Any,
     assert not errors  # nor an alarm that would have been false
 
 
-def test_one_that_is_wrong_everywhere_is_killed(trial: Any) -> None:
-    spec = {"toolchain": "executorch", "place": "call", "when": {"call": "first"}, "effect": "off a little"}
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"place": "call", "when": {"call": "first"}, "effect": "off a little"},
+        {"place": "load", "when": {"origin": "loaded"}, "effect": "directory left"},
+    ],
+    ids=lambda spec: spec["place"],
+)
+def test_one_that_is_wrong_everywhere_is_killed(spec: dict[str, Any], trial: Any) -> None:
+    spec = {"toolchain": "executorch", **spec}
     row = mutant_trials.try_mutant(trial(spec, 5))
     assert row["kill"]["clause"] == "delegate.generated.programs"
     assert not row["errors"]

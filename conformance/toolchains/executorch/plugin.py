@@ -63,7 +63,7 @@ class ExecuTorch(Toolchain):
         keeps_gradients=False,
         trains=False,
         saves=True,
-        moves=False,  # a program is for calls of one kind: it is made when such a call is
+        moves=True,
         takes_python=True,
         reads_values=False,
         is_costly=True,

@@ -54,6 +54,33 @@ def maker_of(session: Any) -> Any:
     return maker_in(session)
 
 
+def test_a_model_is_lowered_by_another_process_for_its_first_call() -> None:
+    maker, given = maker_of(Session()), (torch.ones(2, 4), 3)
+    there = maker.lower(Model(), dynamic=False)
+    saved = maker.save(there, given)
+    assert not there.programs  # it was not loaded there
+    here = maker.load(saved, Model())
+    ((kind, _),) = here.programs
+    assert kind.takes(given)
+    assert torch.equal(here(*given)["all"], torch.full((2, 4), 3.0))
+    assert len(here.programs) == 1
+    here(torch.ones(3, 4), 3)
+    assert len(here.programs) == 2
+    assert maker.load(maker.save(there, None), Model()).programs == []
+
+
+def test_bounds_that_are_closer_when_a_program_is_emitted_make_another_program() -> None:
+    from torch_conformance_reference_executorch.partition import ReferencePartitioner
+
+    images = [torch.ones(count, 1, 9) for count in (7, 15, 16)]
+    for partitioner in (None, ReferencePartitioner()):
+        maker = maker_of(Session(object(), partitioner))
+        kind, program = maker.lowered(torch.nn.Conv1d(1, 2, 3), images[:1], dynamic=True)
+        assert kind.takes(images[1:2])
+        assert kind.takes(images[2:]) is (partitioner is None)
+        assert bool(program.narrowed) is (partitioner is not None)
+
+
 @pytest.fixture
 def lowered() -> Any:
     """A model without a delegate, for any sizes."""

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import torch
 
 from conformance.standalone.reproducers._process import author
+from conformance.toolchains.executorch.reproduce.loading import load_backend
 from conformance.toolchains.executorch.verbs.generated import GeneratedCase
+from conformance.toolchains.executorch.verbs.kinds import Kind
+from conformance.toolchains.executorch.verbs.models import Program
 from conformance.toolchains.executorch.verbs.served import ProgramMaker
 
 
@@ -18,5 +23,30 @@ class Backend(ProgramMaker):
     def __init__(self) -> None:
         super().__init__([author().partitioner(GeneratedCase())])
 
-    def lower(self, module: torch.nn.Module, *, dynamic: bool = False) -> Callable[..., Any]:
+    def lower(self, module: torch.nn.Module, *, dynamic: bool = False, elsewhere: bool = False) -> Callable[..., Any]:
+        if elsewhere:
+            return _Elsewhere().lower(module, dynamic=dynamic)
         return super().lower(module, dynamic=dynamic)
+
+
+class _Elsewhere(Backend):
+    """Has the first program of a model made by a process that does nothing else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._is_first = True
+
+    def lower(self, module: torch.nn.Module, *, dynamic: bool = False, elsewhere: bool = False) -> Callable[..., Any]:
+        return ProgramMaker.lower(self, module, dynamic=dynamic)
+
+    def lowered(self, module: torch.nn.Module, given: list[Any], *, dynamic: bool) -> tuple[Kind, Program]:
+        if not self._is_first:
+            return super().lowered(module, given, dynamic=dynamic)
+        self._is_first = False
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+            return process.submit(_lowered_alone, module, given, dynamic).result()
+
+
+def _lowered_alone(module: torch.nn.Module, given: list[Any], dynamic: bool) -> tuple[Kind, Program]:
+    load_backend()
+    return Backend().lowered(module, given, dynamic=dynamic)

@@ -23,6 +23,10 @@ class Kind:
     sizes: tuple[tuple[Any, ...], ...]
     bounds: Mapping[sympy.Symbol, tuple[int, int]] = dataclasses.field(default_factory=dict)
 
+    def within(self, bounds: Mapping[sympy.Symbol, tuple[int, int]]) -> Kind:
+        """Those whose sizes have these bounds, where there are any for them."""
+        return dataclasses.replace(self, bounds={each: bounds.get(each, own) for each, own in self.bounds.items()})
+
     def takes(self, given: Sequence[Any]) -> bool:
         """Whether a call with these arguments is one of them."""
         if self.forms != _forms_of(given):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+import sympy
 import torch
 import torch._export.utils
 from torch.export import ExportedProgram
@@ -20,6 +21,9 @@ class Program:
 
     data: bytes
     form: pytree.TreeSpec
+    #: The sizes that PyTorch has drawn closer bounds for while the program was emitted, when backends are done with it:
+    #: it plans memory for convolutions of fewer than 16 at a time, whatever was exported, where a delegate has them.
+    narrowed: Mapping[sympy.Symbol, tuple[int, int]] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +40,22 @@ class Loaded:
 
 def lowered_program(exported: ExportedProgram, partitioners: list[Any]) -> Program:
     """An exported program, lowered and emitted."""
-    return _emitted(exported, _lowered(exported, partitioners))
+    manager = _lowered(exported, partitioners)
+    before = _bounds_of(exported)
+    program = _emitted(exported, manager)
+    narrowed = {symbol: each for symbol, each in _bounds_of(exported).items() if each != before.get(symbol)}
+    return dataclasses.replace(program, narrowed=narrowed)
+
+
+def _bounds_of(exported: ExportedProgram) -> dict[sympy.Symbol, tuple[int, int]]:
+    """The sizes that were exported as symbols, with their bounds as they are now."""
+    values = [node.meta.get("val") for node in exported.graph.nodes if node.op == "placeholder"]
+    sizes: list[Any] = [size for each in values if isinstance(each, torch.Tensor) for size in each.shape]
+    environment = next((size.node.shape_env for size in sizes if isinstance(size, torch.SymInt)), None)
+    if environment is None:
+        return {}
+    ranges = {symbol: environment.var_to_range[symbol] for symbol in exported.range_constraints}
+    return {symbol: (int(each.lower), int(each.upper)) for symbol, each in ranges.items()}
 
 
 def delegated_program(exported: ExportedProgram, partitioners: list[Any], backend: str) -> Program | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import pickle
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -81,7 +82,24 @@ class ProgramMaker:
                 with contextlib.suppress(Exception):  # sizes are none of its business
                     exported = torch.export.export(module, example, dynamic_shapes=sizes)
                     kind = kind_of_dynamic(exported, given)
-            return kind, lowered_program(exported or torch.export.export(module, example), self._partitioners)
+            program = lowered_program(exported or torch.export.export(module, example), self._partitioners)
+            return kind.within(program.narrowed), program
+
+    def save(self, lowered: Any, arguments: Sequence[Any] | None) -> bytes:
+        """The program for calls like one with these arguments, which is not loaded here, and what it takes."""
+        if arguments is None:
+            return pickle.dumps(None)
+        given = [as_taken(each) for each in arguments]
+        return pickle.dumps(self.lowered(lowered.module, given, dynamic=lowered.dynamic))
+
+    def load(self, data: bytes, module: torch.nn.Module) -> Callable[..., Any]:
+        """The model with that program; programs for other calls are made here, of the module."""
+        model = ServedModel(self, copy.deepcopy(module).requires_grad_(False), dynamic=False)
+        made = pickle.loads(data)
+        if made is not None:
+            kind, program = made
+            model.programs.append((kind, loaded_from_bytes(program)))
+        return model
 
     def save_and_load(self, lowered: Any) -> Callable[..., Any]:
         """Its programs, read from files."""

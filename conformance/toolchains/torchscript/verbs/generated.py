@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -47,12 +47,12 @@ class _Maker:
         lowered: Callable[..., Any] = lowered_by(self._backend, scripted, case)
         return lowered
 
-    def save(self, lowered: Any) -> bytes:
+    def save(self, lowered: Any, arguments: Sequence[Any] | None = None) -> bytes:
         buffer = io.BytesIO()
         torch.jit.save(lowered, buffer)
         return buffer.getvalue()
 
-    def load(self, data: bytes) -> Callable[..., Any]:
+    def load(self, data: bytes, module: torch.nn.Module | None = None) -> Callable[..., Any]:
         loaded: Callable[..., Any] = torch.jit.load(io.BytesIO(data))
         return loaded
 
