@@ -19,8 +19,6 @@ from conformance.api.mutants import Mutants
 from conformance.api.verdicts import Outcome, Verdict
 from conformance.cli import main
 from conformance.contract import score
-from conformance.devices import ZygotePool
-from conformance.discovery.describing import Description
 from conformance.selftest import mutant_trials, mutants
 from conformance.selftest.mutants import MutantTest, Wanted, score_of, wilson
 from conformance.selftest.survivors import survivors_text
@@ -42,18 +40,6 @@ EQUIVALENT: list[dict[str, Any]] = [
     {"place": "operator", "when": {"operator": "exp", "values": "denormal"}, "effect": "denormals flushed"},
     {"place": "operator", "when": {"operator": "exp", "dtype": "float32"}, "effect": "negative zero lost"},
 ]
-
-
-_descriptions: dict[str, Description] = {}
-
-
-def task(spec: dict[str, Any], pool: ZygotePool, programs: int = 10) -> mutant_trials.Task:
-    """The trial of one mutant."""
-    kind = KINDS[spec["toolchain"]]
-    if kind.toolchain not in _descriptions:
-        _descriptions[kind.toolchain] = mutants._description(kind, pool)
-    named = kind.toolchain, 0, spec, _descriptions[kind.toolchain], kind.probe, kind.variable, kind.firings
-    return mutant_trials.Task(*named, tuple(mutants._witnesses(kind, spec)), 3, programs, False)
 
 
 @pytest.mark.parametrize("kind", MUTANTS, ids=lambda kind: kind.toolchain)
@@ -91,8 +77,8 @@ def test_kernels_are_told_by_their_families() -> None:
 
 @pytest.mark.parametrize("toolchain", KINDS)
 @pytest.mark.parametrize("spec", ACTIVE, ids=lambda spec: spec["effect"])
-def test_a_probe_sees_who_does_wrong(toolchain: str, spec: dict[str, Any], pool: ZygotePool, tmp_path: Path) -> None:
-    row = mutant_trials._probed(task({"toolchain": toolchain, **spec}, pool), tmp_path)
+def test_a_probe_sees_who_does_wrong(toolchain: str, spec: dict[str, Any], trial: Any, tmp_path: Path) -> None:
+    row = mutant_trials._probed(trial({"toolchain": toolchain, **spec}), tmp_path)
     assert row["active"], row
     assert row["fired"]
     assert "def play(" in row["witness"]
@@ -100,19 +86,17 @@ def test_a_probe_sees_who_does_wrong(toolchain: str, spec: dict[str, Any], pool:
 
 @pytest.mark.parametrize("toolchain", KINDS)
 @pytest.mark.parametrize("spec", EQUIVALENT, ids=lambda spec: spec["effect"])
-def test_what_cannot_be_seen_does_not_count(
-    toolchain: str, spec: dict[str, Any], pool: ZygotePool, tmp_path: Path
-) -> None:
-    row = mutant_trials._probed(task({"toolchain": toolchain, **spec}, pool), tmp_path)
+def test_what_cannot_be_seen_does_not_count(toolchain: str, spec: dict[str, Any], trial: Any, tmp_path: Path) -> None:
+    row = mutant_trials._probed(trial({"toolchain": toolchain, **spec}), tmp_path)
     assert not row["active"], row
 
 
 @pytest.mark.parametrize("toolchain", KINDS)
-def test_a_mutant_that_does_nothing_is_seen_by_no_witness(toolchain: str, pool: ZygotePool, tmp_path: Path) -> None:
+def test_a_mutant_that_does_nothing_is_seen_by_no_witness(toolchain: str, trial: Any, tmp_path: Path) -> None:
     random = Random(8)
     for number in range(10):
         spec = {**KINDS[toolchain].draw(random), "effect": "nothing"}
-        _, differences = mutant_trials._played(task(spec, pool), 0, tmp_path / str(number))
+        _, differences = mutant_trials._played(trial(spec), 0, tmp_path / str(number))
         assert differences == [], spec
 
 
@@ -120,9 +104,9 @@ def test_a_mutant_that_does_nothing_is_seen_by_no_witness(toolchain: str, pool: 
 @pytest.mark.parametrize("place", ["operator", "call", "lowering"])
 @pytest.mark.parametrize("toolchain", KINDS)
 def test_a_mutant_that_does_nothing_is_killed_by_no_generated_clause(
-    toolchain: str, place: str, pool: ZygotePool, tmp_path: Path
+    toolchain: str, place: str, trial: Any, tmp_path: Path
 ) -> None:
-    idle = task({"toolchain": toolchain, "place": place, "when": {}, "effect": "nothing"}, pool, 30)
+    idle = trial({"toolchain": toolchain, "place": place, "when": {}, "effect": "nothing"}, 30)
     errors: list[str] = []
     cells = mutant_trials._generated(idle.description, idle)
     assert mutant_trials._killed(idle, tmp_path / "firings", cells, errors) is None
@@ -130,19 +114,19 @@ def test_a_mutant_that_does_nothing_is_killed_by_no_generated_clause(
 
 
 def test_an_alarm_before_anything_is_wrong_kills_nobody(
-    pool: ZygotePool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trial: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trial = task({"toolchain": "torchscript", "place": "call", "when": {"call": "first"}, "effect": "error"}, pool)
-    cells = list(mutant_trials._generated(trial.description, trial))[:1]
+    task = trial({"toolchain": "torchscript", "place": "call", "when": {"call": "first"}, "effect": "error"})
+    cells = list(mutant_trials._generated(task.description, task))[:1]
     failed = SimpleNamespace(outcome=Outcome(Verdict.TIMEOUT, "run", "did not come back"))
     monkeypatch.setattr(mutant_trials, "results", lambda run, clause, cells: [failed])
     assert cells[0][0].clause.id == "generated.programs"
     firings = tmp_path / "firings"
     errors: list[str] = []
-    assert mutant_trials._killed(trial, firings, iter(cells), errors) is None
+    assert mutant_trials._killed(task, firings, iter(cells), errors) is None
     assert errors[0].startswith("false alarm, generated.programs[")
     firings.write_bytes(b"x")
-    kill = mutant_trials._killed(trial, firings, iter(cells), errors)
+    kill = mutant_trials._killed(task, firings, iter(cells), errors)
     assert kill is not None
     assert kill["verdict"] == "TIMEOUT"
 

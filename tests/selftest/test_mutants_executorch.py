@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from conformance.devices import ZygotePool
-from conformance.selftest import mutant_trials, mutants
+from conformance.selftest import mutant_trials
 from conformance.toolchains import toolchain_named
 
 HAS_DELEGATES = importlib.util.find_spec("torch_conformance_saboteurs_executorch") is not None
@@ -31,19 +30,6 @@ ACTIVE: list[dict[str, Any]] = [
     {"place": "load", "when": {"origin": "copied"}, "effect": "error"},
     {"place": "release", "when": {"models": "second lowered"}, "effect": "crash"},
 ]
-
-
-@pytest.fixture(scope="module")
-def trial(pool: ZygotePool) -> Any:
-    """Makes the trial of a mutant of its specification."""
-    (kind,) = mutants._kinds(["executorch"])
-    description = mutants._description(kind, pool)
-
-    def make(spec: dict[str, Any], programs: int = 10) -> mutant_trials.Task:
-        named = kind.toolchain, 0, spec, description, kind.probe, kind.variable, kind.firings
-        return mutant_trials.Task(*named, tuple(mutants._witnesses(kind, spec)), 3, programs, False)
-
-    return make
 
 
 def test_what_is_drawn_makes_sense() -> None:
@@ -72,8 +58,14 @@ def test_a_mutant_that_does_nothing_is_seen_by_no_witness(trial: Any, tmp_path: 
     from torch_conformance_saboteurs_executorch.mutants.kinds import MUTANTS
 
     random = Random(8)
-    for number in range(20):
-        spec = {**MUTANTS[0].draw(random), "effect": "nothing"}
+    # Arguments may have their channels last.
+    laid_out = {
+        "toolchain": "executorch",
+        "place": "operator",
+        "when": {"operator": "conv2d", "layout": "channels_last"},
+    }
+    for number, drawn in enumerate([laid_out, *(MUTANTS[0].draw(random) for _ in range(20))]):
+        spec = {**drawn, "effect": "nothing"}
         _, differences = mutant_trials._played(trial(spec), 0, tmp_path / str(number))
         assert differences == [], spec
 

@@ -36,9 +36,6 @@ class _Elsewhere(Backend):
         super().__init__()
         self._is_first = True
 
-    def lower(self, module: torch.nn.Module, *, dynamic: bool = False, elsewhere: bool = False) -> Callable[..., Any]:
-        return ProgramMaker.lower(self, module, dynamic=dynamic)
-
     def lowered(self, module: torch.nn.Module, given: list[Any], *, dynamic: bool) -> tuple[Kind, Program]:
         if not self._is_first:
             return super().lowered(module, given, dynamic=dynamic)

@@ -6,6 +6,7 @@ a device, which may crash or hang.
 
 from __future__ import annotations
 
+import abc
 import copy
 import gc
 import importlib.util
@@ -31,7 +32,7 @@ _CLOSE = {torch.float16: 2e-2, torch.bfloat16: 2e-2, torch.float32: 1e-5, torch.
 _relu = torch.relu
 
 
-class Probe:
+class Probe(abc.ABC):
     """The session of a device that plays witnesses. One for each toolchain, which says how a model is lowered."""
 
     #: Whether results have a history: what requires grad, and which class of exception is raised.
@@ -42,9 +43,9 @@ class Probe:
     def __init__(self, subject: dict[str, Any]) -> None:
         self.backend: Any = load_backend(subject)
 
+    @abc.abstractmethod
     def lowering(self, spec: Spec) -> Eager:
         """What lowers the models of a mutant's witness, which PyTorch leaves as they are."""
-        raise NotImplementedError
 
     def call(self, verb: str, arguments: dict[str, Any]) -> Any:
         """Answer a verb."""

@@ -16,10 +16,10 @@ class _Lowered:
         self._model = model
         self._partitioner = partitioner
         self._varies = varies
-        self._data: bytes | None = None
-        #: What was loaded, which a method does not keep alive.
-        self._programs: list[Any] = []
+        #: What was loaded; each method goes before its program, which it does not keep alive.
         self._methods: list[Any] = []
+        self._programs: list[Any] = []
+        self._data = b""
         self.loads = 1
         self.is_foreign = False
 
