@@ -19,6 +19,7 @@ import select
 import signal
 import socket
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -98,6 +99,7 @@ class _Spare:
             # After a fork PyTorch makes a new pool of threads when it is first asked for, and several threads that ask
             # at once find none: autograd has a thread for each device, eight in builds for CUDA without a GPU.
             torch.set_num_threads(1)
+            _own_locks()
             preloaded.touch_memory()
             request = _Lines(theirs).read()
             if request is None:
@@ -113,6 +115,14 @@ class _Spare:
         self._connection.close()
         for descriptor in descriptors:
             os.close(descriptor)
+
+
+def _own_locks() -> None:
+    """Give this process a lock of its own in place of one that all forks share, and that is never free again once a
+    process was killed that held it: tqdm has one, which each interpretation of a graph by torch.fx takes."""
+    tqdm = sys.modules.get("tqdm")
+    if tqdm is not None:
+        tqdm.tqdm.set_lock(threading.RLock())
 
 
 @dataclasses.dataclass
