@@ -59,7 +59,7 @@ def _run(backend: str, programs: int, workers: int) -> tuple[int, float]:
             cwd=folder,
         )
         seconds = time.monotonic() - began
-        (path,) = Path(folder).glob("*/report.json")
+        (path,) = Path(folder).rglob("report.json")
         rows = [row["generated"] for row in read_report(path)["cells"] if "generated" in row]
     return sum(row["tried"] + sum(row["discarded"].values()) + sum(row["refused"].values()) for row in rows), seconds
 

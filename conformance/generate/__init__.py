@@ -27,7 +27,7 @@ THEMES_OF_SCENARIOS = ("calls", "models", "state", "failures")
 THEMES = (*THEMES_OF_PROGRAMS, TRAINING, *THEMES_OF_SCENARIOS)
 
 #: What --conformance-generated is, unless the run says otherwise.
-DEFAULT_BUDGET = "2m"
+DEFAULT_BUDGET = "4m"
 #: What a cell tries at least where the budget is a time, however slow the backend is. A level takes no fewer programs.
 LEAST_PROGRAMS = 25
 LEAST_SCENARIOS = 5

@@ -18,13 +18,20 @@ class Calls:
         self._scope = scope
         self._methods = [each.name for each in program.all_methods]
         self._arguments = tuple(arguments)
+        #: Whether an argument may have been computed: of one that is then written to, the gradient is another's.
+        self._takes_non_leaf = "writes" not in program.marks
+        #: What is random is so in training, whatever else the mode is.
+        self._is_random = "random" in program.marks
 
     def first(self) -> Call:
         """The call that a model is lowered for."""
         return self._under(Call(self._arguments))
 
     def revalued(self, first: Call) -> Call:
-        """The first call with other values, for which nothing need be compiled again."""
+        """The first call with other values, for which nothing need be compiled again unless Python numbers are others.
+
+        A number that was a constant for the first call is another one here.
+        """
         draw, scope = self._draw, self._scope
         arguments = tuple(
             dataclasses.replace(each, values=values_for(draw, scope)) if isinstance(each, TensorSpec) else each
@@ -74,8 +81,9 @@ class Calls:
             call,
             mode=mode,
             backward=backward,
-            train=traits.trains and draw.chance(4),
+            train=traits.trains and draw.chance(4) != self._is_random,
             thread=draw.chance(6),
+            non_leaf=backward and self._takes_non_leaf and draw.chance(4),
             tied=tied,
             method=self._method(),
         )
@@ -90,8 +98,12 @@ class Calls:
 
     def _reseeded(self, argument: Argument) -> Argument:
         if isinstance(argument, Scalar):
-            return argument
+            stays = self._scope.traits.is_costly or self._draw.chance(2)
+            return argument if stays else self._other_number(argument)
         return dataclasses.replace(argument, seed=argument.seed + 1)
+
+    def _other_number(self, argument: Scalar) -> Scalar:
+        return Scalar(argument.kind, self._draw.choice(NUMBERS[argument.kind][1:]))
 
     def _changed(self, arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
         draw, scope = self._draw, self._scope
@@ -112,7 +124,7 @@ class Calls:
         if what == "scalar":
             for place, each in enumerate(arguments):
                 if isinstance(each, Scalar):
-                    changed[place] = Scalar(each.kind, draw.choice(NUMBERS[each.kind][1:]))
+                    changed[place] = self._other_number(each)
             return tuple(changed)
         place = draw.choice(tensors)
         spec = arguments[place]

@@ -40,10 +40,17 @@ def arguments_of(call: Call, *, wide: bool = False) -> list[Any]:
             base = torch.cat([tensor, tensor[:1]])
             made[first], made[second] = base[:-1], base[1:]
     if call.mode not in ("no_grad", "inference") and call.backward:
-        for each, value in zip(call.arguments, made, strict=True):
+        for place, (each, value) in enumerate(zip(call.arguments, made, strict=True)):
             if isinstance(each, TensorSpec) and each.grad and value.is_leaf:
                 value.requires_grad_()
+                if call.non_leaf and _is_plain(value):
+                    made[place] = value.clone()
     return made
+
+
+def _is_plain(tensor: torch.Tensor) -> bool:
+    """Whether a copy lies in memory as it does."""
+    return tensor.is_contiguous() and not tensor.storage_offset() and not tensor.is_neg() and not tensor.is_conj()
 
 
 def _values(spec: TensorSpec, dtype: torch.dtype) -> torch.Tensor:

@@ -52,9 +52,7 @@ def _of_call(call: Call) -> Iterator[tuple[str, str]]:
     yield "mode", call.mode
     if call.method != FORWARD:
         yield "event", "second method"
-    for name, there in (("backward", call.backward), ("train", call.train), ("thread", call.thread)):
-        if there:
-            yield "mode", name
+    yield from (("mode", name) for name, there in call.flags.items() if there)
     if call.tied is not None:
         yield "layout", _TIES[call.tied[2]]
     if len({spec.dtype for spec in call.tensors}) > 1:

@@ -295,11 +295,25 @@ def build(program: Program, seed: int, *, wide: bool = False) -> torch.nn.Module
         linecache.clearcache()
     state = made_state(program, seed, wide=wide)
     torch.manual_seed(seed)
-    if wide and program.modules:
-        # made as it is in its own dtype: a generator gives other numbers for another dtype
-        with default_dtype(torch.float32):
-            return namespace["Model"](**state).eval().double()  # type: ignore[no-any-return]
-    return namespace["Model"](**state).eval()  # type: ignore[no-any-return]
+    if not program.modules:
+        return namespace["Model"](**state).eval()  # type: ignore[no-any-return]
+    # made in its own dtype: a generator gives other numbers for another one
+    with default_dtype(torch.float32) if wide else contextlib.nullcontext():
+        model: torch.nn.Module = as_trained(namespace["Model"](**state)).eval()
+    return model.double() if wide else model
+
+
+def as_trained(model: torch.nn.Module) -> torch.nn.Module:
+    """The model, whose norms are as training leaves them: a new one hardly changes anything."""
+    with torch.no_grad():
+        for norm in (each for each in model.modules() if isinstance(each, torch.nn.modules.batchnorm._BatchNorm)):
+            for tensor in (norm.running_var, norm.weight):
+                if tensor is not None:
+                    tensor.uniform_(0.5, 2.0)
+            for tensor in (norm.running_mean, norm.bias):
+                if tensor is not None:
+                    tensor.uniform_(-1.0, 1.0)
+    return model
 
 
 def made_state(program: Program, seed: int, *, wide: bool = False) -> dict[str, torch.Tensor]:

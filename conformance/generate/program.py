@@ -76,8 +76,8 @@ class Line:
 
 #: The method that a call calls if it says nothing else.
 FORWARD = "forward"
-#: The name of a second method.
-SECOND = "second"
+#: The name of a second method: sorted, it comes first, and who sorts methods must not take one for the other.
+SECOND = "encode"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -210,7 +210,8 @@ class Call:
 
     ``tied`` says that two arguments are one tensor, or overlap: ``(first, second, "same" | "overlap")``. ``mode`` is
     "grad", "no_grad", "inference", "autocast", "deterministic" or "default float64"; ``backward`` goes back from the
-    result, ``train`` puts the model into training, ``thread`` makes the call in a fresh thread.
+    result, ``train`` puts the model into training, ``thread`` makes the call in a fresh thread; ``non_leaf`` says that
+    arguments which require grad were computed, as by a layer before the model.
     """
 
     arguments: tuple[Argument, ...]
@@ -220,6 +221,12 @@ class Call:
     thread: bool = False
     tied: tuple[int, int, str] | None = None
     method: str = FORWARD
+    non_leaf: bool = False
+
+    @property
+    def flags(self) -> dict[str, bool]:
+        """How it is made, beside its mode, by the names that reports have for it."""
+        return {"backward": self.backward, "train": self.train, "thread": self.thread, "non-leaf": self.non_leaf}
 
     @property
     def tensors(self) -> list[TensorSpec]:
@@ -252,8 +259,7 @@ class Step:
         words = [self.action, str(self.model), self.detail] + ([f"seed {self.seed}"] if self.seed else [])
         if self.call is not None:
             words += [f"({', '.join(map(str, self.call.arguments))})", f"mode={self.call.mode}"]
-            flags = {"backward": self.call.backward, "train": self.call.train, "thread": self.call.thread}
-            words += [name for name, there in flags.items() if there]
+            words += [name for name, there in self.call.flags.items() if there]
             words += [f"{self.call.tied[2]} {self.call.tied[:2]}"] if self.call.tied else []
             words += [f"method={self.call.method}"] if self.call.method != FORWARD else []
         return " ".join(filter(None, words))

@@ -161,7 +161,7 @@ def _arguments(draw: Draw, scope: Scope, builder: Builder) -> list[Argument]:
         spec = TensorSpec(dtype, shape, layout_for(draw, scope, shape), values_for(draw, scope), draw.seed(), grad)
         arguments.append(spec)
         builder.argument(spec)
-    if "scalars" not in scope.missing and draw.chance(2 if scope.is_side_by_side else 6):
+    if "scalars" not in scope.missing and draw.chance(2 if scope.is_side_by_side else 4):
         kind = draw.of("int", "float")
         builder.scalar(kind)
         arguments.append(Scalar(kind, draw.choice(NUMBERS[kind])))
@@ -206,10 +206,13 @@ def _shape(draw: Draw, scope: Scope, sizes: Sequence[int]) -> tuple[int, ...]:
     one, two, three = sizes
     if "broadcasting" in scope.missing and "zero_dim" in scope.missing:
         return (one, two)
+    of_images = scope.theme == "networks" or (scope.training and draw.chance(2))
     match scope.theme:
         case "matrices":
-            shapes: tuple[tuple[int, ...], ...] = ((one, two), (two, three), (2, one, two), (one,), (two, one), ())
-        case "networks":
+            shapes: tuple[tuple[int, ...], ...] = (
+                (one, two), (two, three), (2, one, two), (one,), (two, one), (), (2, two, three), (1, 2, one, two),
+            )  # fmt: skip
+        case _ if of_images:
             shapes = ((1, 2, 5, 5), (2, 3, 4, 5), (one, two, 4, 4), (one, two), (2, one, 7), (one, 4, 3, 3))
         case _:
             shapes = (
@@ -219,7 +222,7 @@ def _shape(draw: Draw, scope: Scope, sizes: Sequence[int]) -> tuple[int, ...]:
     shape = draw.choice(shapes)
     if not shape and "zero_dim" in scope.missing:
         return (one,)
-    return shape if len(shape) < 4 or scope.theme == "networks" else tuple(min(size, 9) for size in shape)
+    return shape if len(shape) < 4 or of_images else tuple(min(size, 9) for size in shape)
 
 
 def layout_for(draw: Draw, scope: Scope, shape: Sequence[int], *, given: bool = True) -> str:

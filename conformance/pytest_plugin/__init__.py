@@ -133,7 +133,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add(
         "--conformance-generated",
         metavar="N|TIME|0",
-        default="2m",
+        default="4m",
         help="how much is generated: N programs in each generated cell (a tenth as many scenarios); or a time such as "
         "30s, 5m or 2h, for the generated cells of a backend together; 0: nothing (default: %(default)s)",
     )

@@ -17,15 +17,19 @@ from conformance.generate import OPERATORS, THEMES_OF_PROGRAMS, THEMES_OF_SCENAR
 from conformance.generate.axes import AXES
 from conformance.generate.drawing import Draw, independent_draws
 from conformance.generate.grammar import RULES, Abandoned, Builder, Rule
+from conformance.generate.grammar.patterns import nearly_again
 from conformance.generate.inputs import arguments_of, make
 from conformance.generate.places import values_of
 from conformance.generate.play import build
 from conformance.generate.program import (
     ELSEWHERE,
+    FORWARD,
     MODES_OF_LOWERING,
+    SECOND,
     Call,
     Line,
     Program,
+    Scalar,
     Step,
     TensorSpec,
     Trial,
@@ -94,6 +98,39 @@ def test_another_seed_gives_other_weights() -> None:
     assert not torch.equal(one, other)
 
 
+def test_norms_are_as_training_leaves_them() -> None:
+    """A new norm changes nothing that could be seen to be lost, or to be folded into the wrong weight."""
+    lines = (Line("batch_norm", "v0 = self.m0(x0)"),)
+    program = Program((("x0", "Tensor"),), lines, "v0", modules=(("m0", "torch.nn.BatchNorm2d(3)"),))
+    x = torch.ones(1, 3, 2, 2)
+    result = build(program, 0)(x)
+    assert (result - x).abs().min() > 0.01
+    assert torch.equal(build(program, 0)(x), result)
+    torch.testing.assert_close(build(program, 0, wide=True)(x.double()), result.double(), rtol=1e-5, atol=1e-5)
+
+
+def test_python_numbers_are_others_in_later_calls_of_the_same_sizes() -> None:
+    """Whoever keeps compiled code by the sizes of tensors alone keeps the number of the first call in it."""
+    others = 0
+    for trial in drawn(scope_of("torchscript", "elementwise"), 60, 6):
+        first, *later = trial.calls
+        sizes = [spec.shape for spec in first.tensors]
+        numbers = [each for each in first.arguments if isinstance(each, Scalar)]
+        others += any(
+            numbers != [each for each in call.arguments if isinstance(each, Scalar)]
+            for call in later
+            if [spec.shape for spec in call.tensors] == sizes
+        )
+    assert others > 5
+
+
+def test_what_is_random_is_called_in_training() -> None:
+    drawn_for = drawn(scope_of("dynamo", "networks"), 80, 8)
+    calls = [call for trial in drawn_for if "random" in trial.programs[0].marks for call in trial.calls]
+    assert sum(call.train for call in calls) > len(calls) / 2 > 3
+    assert {"grad", "no_grad"} <= {call.mode for call in calls if call.train}
+
+
 @pytest.mark.parametrize("theme", [*THEMES_OF_PROGRAMS, TRAINING, *THEMES_OF_SCENARIOS])
 def test_drawn_trials_survive_json_and_are_the_same_for_a_seed(theme: str) -> None:
     trials = drawn(scope_of("dynamo", theme), 15, 3)
@@ -123,8 +160,8 @@ def test_models_of_delegates_have_several_methods_now_and_then_and_each_is_calle
     for trial in several:
         program = trial.programs[0]
         called = {step.call.method for step in trial.steps if step.action == "call" and step.call is not None}
-        assert called == {"forward", "second"}
-        assert "    @torch.jit.export\n    def second(self" in program.source()
+        assert called == {FORWARD, SECOND}
+        assert f"    @torch.jit.export\n    def {SECOND}(self" in program.source()
     met = {value for trial in trials for value in values_of(trial)}
     assert {"event=second method", "event=lowered in a mode"} <= met <= KNOWN
     assert any(
@@ -235,10 +272,51 @@ def test_every_rule_makes_statements(rule: Rule) -> None:
         builder = Builder(_ByChance(seed), traits)
         for spec in specs:
             builder.argument(spec)
+        builder.make("mul", f"{builder.values[0]} * 2")  # some rules change what is there
         with contextlib.suppress(Abandoned):
             rule.function(builder)
-        made += bool(builder.length)
+        made += builder.length > 1
     assert made >= 3
+
+
+@pytest.mark.parametrize(
+    ("expression", "others"),
+    [
+        ("x1 * 2", {"x1 * 2.0", "x1 * -2", "2 * x1", "x1 * 2"}),
+        ("torch.sum(x0, dim=1)", {"torch.sum(x0, dim=0)", "torch.sum(x0, dim=-1)", "torch.sum(x0, dim=1)"}),
+        ("x0 - x1", {"x1 - x0", "x0 - x1"}),
+    ],
+)
+def test_an_expression_comes_again_with_something_changed(expression: str, others: set[str]) -> None:
+    """Who takes expressions for equal that differ in a number's type only gives one of them the other's dtype."""
+    traits = toolchain_named("torchscript").programs
+    assert traits is not None
+    found = set()
+    for seed in range(40):
+        builder = Builder(_ByChance(seed), traits)
+        builder.argument(TensorSpec("float32", (2, 2)))
+        builder.argument(TensorSpec("int64", (2, 2)))
+        builder.make("it", expression)
+        nearly_again(builder)
+        found.add(builder.lines[-1].text.partition(" = ")[2])
+    assert found == others
+
+
+def test_python_numbers_are_computed_now_and_then() -> None:
+    """Halves and rests of sizes round as Python's do, which a delegate computes by itself."""
+    scope = scope_of("torchscript", "elementwise")
+    texts = [line.text for trial in drawn(scope, 150, 4) for line in trial.programs[0].lines]
+    computed = re.compile(r"// 2\)|% 3 - 1\)|2 - x\d|2 - v\d+\.shape|\) % 4\)|max\([xv]|\* 0\.5\)|1\.0 - x")
+    assert sum(bool(computed.search(text)) for text in texts) > 5
+
+
+def test_arguments_that_require_grad_are_computed_now_and_then() -> None:
+    """A model behind another one is given tensors that are no leaves, and its gradients go on to what is before it."""
+    calls = [call for trial in drawn(scope_of("dynamo", TRAINING), 60, 3) for call in trial.calls]
+    given = [each for call in calls if call.non_leaf for each in arguments_of(call) if isinstance(each, torch.Tensor)]
+    assert sum(each.requires_grad and not each.is_leaf for each in given) > 3
+    written = [trial for trial in drawn(scope_of("dynamo", TRAINING), 60, 3) if "writes" in trial.programs[0].marks]
+    assert not any(call.non_leaf for trial in written for call in trial.calls)
 
 
 @pytest.mark.parametrize("zeros", [True, False])
@@ -355,7 +433,7 @@ def test_what_has_no_conjugated_view_lies_as_ever() -> None:
 
 def test_scripts_raise_by_themselves_and_compiled_graphs_do_not() -> None:
     def raising(toolchain: str) -> int:
-        trials = drawn(scope_of(toolchain, OPERATORS), 60, 4)
+        trials = drawn(scope_of(toolchain, OPERATORS), 90, 4)
         return sum("raise" in program.operators for trial in trials for program in trial.programs)
 
     assert raising("torchscript") > 3

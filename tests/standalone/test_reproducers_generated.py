@@ -48,6 +48,7 @@ EVERYTHING = Trial(
         Step("lower", 2),
         Step("call", 0, call=Call((_GRAD, _N), mode="grad", backward=True, train=True, thread=True)),
         Step("refill", 0, call=Call((dataclasses.replace(_GRAD, seed=4), _N), mode="deterministic")),
+        Step("call", 0, call=Call((_GRAD, _N), mode="grad", backward=True, non_leaf=True)),
         Step("call", 1, call=Call((_X, _X), tied=(0, 1, "overlap"))),
         Step("call", 1, call=Call((_X, _X), mode="inference", tied=(0, 1, "same"))),
         Step("fail", 2, "too few", call=Call((_GRAD, _N))),
@@ -137,6 +138,12 @@ def test_a_tensor_is_written_as_it_lies(layout: str, dtype: str) -> None:
     assert (again.stride(), again.storage_offset()) == (tensor.stride(), tensor.storage_offset())
     assert torch.equal(torch.nan_to_num(again), torch.nan_to_num(tensor))
     assert again.untyped_storage().nbytes() == tensor.untyped_storage().nbytes()
+
+
+def test_an_argument_that_was_computed_is_computed_in_the_script() -> None:
+    call = Call((dataclasses.replace(_X, layout="contiguous", grad=True),), mode="grad", backward=True, non_leaf=True)
+    text = "\n".join(Trials().steps(dataclasses.replace(DOUBLED, steps=(*DOUBLED.steps[:2], Step("call", call=call)))))
+    assert ".requires_grad_().clone()," in text
 
 
 def test_large_tensors_lie_beside_the_script() -> None:

@@ -158,14 +158,21 @@ class Builder:
         """A Python number, as a program writes it; whole where the value beside it is."""
         if self.scalars and self.draw.chance(2):
             kinds = ("int",) if value is not None and not value.floating else ("int", "float")
-            names = [name for name, kind in self.scalars if kind in kinds]
-            if names:
-                return self.draw.choice(names)
-        if value is not None and value.rank and self.draw.chance(6):
-            return f"{value}.shape[{self.draw.upto(value.rank - 1)}]"
+            found = [each for each in self.scalars if each[1] in kinds]
+            if found:
+                return self._computed(*self.draw.choice(found))
+        if value is not None and value.rank and self.draw.chance(5):
+            return self._computed(f"{value}.shape[{self.draw.upto(value.rank - 1)}]", "int")
         whole = value is not None and (value.integral or value.dtype == torch.bool)
         numbers = ("2", "3", "-1", "0", "7") if whole else ("2", "0.5", "-1.5", "0", "1e-3", "3.7", "1.23456789")
         return self.draw.choice(numbers)
+
+    def _computed(self, number: str, kind: str) -> str:
+        """A Python number, or now and then what Python computes of it: models count halves, rests and what is left."""
+        if self.draw.chance(2):
+            return number
+        forms = ("-(-{0} // 2)", "(1 - {0}) // 2", "{0} % 3 - 1", "2 - {0}", "({0} - 3) % 4", "max({0}, 2)", "-{0}")
+        return f"({self.draw.choice(forms if kind == 'int' else ('{0} * 0.5', '-{0}', '1.0 - {0}')).format(number)})"
 
     def dim(self, value: Value) -> int:
         """A dimension of a value, counted from either end. Raises Abandoned for a value without any."""
@@ -263,6 +270,11 @@ class Builder:
     def specs(self) -> list[TensorSpec]:
         """Of the arguments that are tensors, in order."""
         return self._specs
+
+    @property
+    def lines(self) -> Sequence[Line]:
+        """The statements so far."""
+        return self._lines
 
     @property
     def length(self) -> int:

@@ -170,6 +170,20 @@ def rounding(b: Builder) -> None:
     b.make("div", f"torch.div({one}, {_divisor(b, other)}, rounding_mode='{mode}')")
 
 
+@rule("elementwise", "elementwise", weight=2, operators=1)
+def kept_from_zero(b: Builder) -> None:
+    """A small number beside what may be zero, as models write it; one that is lost makes infinity of it."""
+    one, other = b.float_value(), b.float_value()
+    least = b.draw.of("1e-6", "1e-8", "1e-12", "1e-5")
+    name, text = b.draw.of(
+        ("div", f"{one} / ({other}.abs() + {least})"),
+        ("log", f"torch.log({one}.abs() + {least})"),
+        ("rsqrt", f"torch.rsqrt({one} * {one} + {least})"),
+        ("clamp", f"{one} / torch.clamp({other}.abs(), min={least})"),
+    )
+    b.make(name, text)
+
+
 @rule("elementwise", "elementwise", "non_finite")
 def replace_special(b: Builder) -> None:
     one = b.float_value()

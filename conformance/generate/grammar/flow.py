@@ -64,7 +64,7 @@ def loop(b: Builder) -> None:
     b.block("for", text, name, f"{one} * 0.5 + 1")
 
 
-@rule("flow", "loops", "in_place", "elementwise", weight=2)
+@rule("flow", "loops", "in_place", "elementwise", weight=4)
 def loop_that_writes(b: Builder) -> None:
     """An operator on a value from outside of a loop is not the same in each turn where the loop writes to that."""
     one = b.float_value(least=1)
@@ -78,6 +78,18 @@ def loop_that_writes(b: Builder) -> None:
     b.block("for", text, name, f"{one} * 0.5 + {one}")
 
 
+@rule("flow", "loops", "in_place", "elementwise", "views", weight=4, operators=1)
+def loop_that_makes(b: Builder) -> None:
+    """What a turn makes is made anew in the next one, although nothing that it is made of changes."""
+    one = b.float_value(least=1)
+    name, own, held = b.name(), b.name(), b.name()
+    made = b.draw.of(f"torch.zeros_like({one})", f"torch.ones_like({one})", f"{one}.clone()", f"{one} * 0.5")
+    write = b.draw.of(f"{own} += i", f"{own}.add_({one}, alpha=i)", f"{own}[:1] = i", f"{own}.mul_(i)")
+    body = f"    {own} = {made}\n    {write}\n    {held}.append({own})"
+    text = f"{held} = [{one}]\nfor i in range({b.draw.of('3', '2')}):\n{body}\n{name} = torch.stack({held}[1:])"
+    b.block("for", text, name, f"torch.stack([{one}, {one}])")
+
+
 def _test(b: Builder, one: Value) -> str:
     """What is asked of a value before a branch: its size, or its values where a toolchain reads them."""
     if b.traits.reads_values and b.draw.chance(2):
@@ -86,7 +98,7 @@ def _test(b: Builder, one: Value) -> str:
     return f"{one}.shape[0] > {b.draw.of(1, 2, 3)}"
 
 
-@rule("flow", "control_flow", "in_place", "elementwise", weight=2, operators=1)
+@rule("flow", "control_flow", "in_place", "elementwise", weight=4, operators=1)
 def branches_that_write(b: Builder) -> None:
     """The same expression in both branches is not the same value where each writes first."""
     one = b.float_value(least=1)
@@ -99,7 +111,7 @@ def branches_that_write(b: Builder) -> None:
     b.block("if", f"{own} = {one}.clone()\nif {test}:\n{branches[0]}\nelse:\n{branches[1]}", name, f"{one} * 2")
 
 
-@rule("flow", "loops", "in_place", "elementwise", weight=2, operators=1)
+@rule("flow", "loops", "in_place", "elementwise", weight=4, operators=1)
 def loop_of_several(b: Builder) -> None:
     """Variables that take each other's places."""
     one = b.float_value()
@@ -115,7 +127,7 @@ def loop_of_several(b: Builder) -> None:
     b.block("for", text, name, f"{one} * 0.5")
 
 
-@rule("flow", "loops", "control_flow", "elementwise", weight=2, operators=1)
+@rule("flow", "loops", "control_flow", "elementwise", weight=6, operators=1)
 def loop_with_turns(b: Builder) -> None:
     """Turns that are not like the others: left out, the last one, or those that read what the others made."""
     one = b.float_value()
@@ -123,6 +135,8 @@ def loop_with_turns(b: Builder) -> None:
     body = b.draw.of(
         f"    if i == 1:\n        continue\n    {name} = {name} * 0.5 + {other} * i",
         f"    if i == 2:\n        break\n    {name} = {name} * 0.5 + {other} * i",
+        f"    {name} = {name} * 0.5 + {other} * i\n    if i == 1:\n        break\n    {other} = {other} - 1.0",
+        f"    {other} = {other} + i\n    if i == 1:\n        continue\n    {name} = {name} + {other}",
         f"    {other} = {other} + 1.0\n    if i == 2:\n        {name} = {name} + {other}",
         f"    if i % 2 == 0:\n        {other} = {name} - 1.0\n    else:\n        {name} = {other} * 2.0",
     )
@@ -130,7 +144,7 @@ def loop_with_turns(b: Builder) -> None:
     b.block("for", text, name, f"{one} * 0.5")
 
 
-@rule("flow", "control_flow", "elementwise", "views", weight=3, operators=1)
+@rule("flow", "control_flow", "elementwise", "views", weight=5, operators=1)
 def containers(b: Builder) -> None:
     """Lists and dictionaries that a program fills, copies, and reads in their order."""
     one = b.float_value(least=1)

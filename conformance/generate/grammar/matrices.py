@@ -106,9 +106,16 @@ def products(b: Builder) -> None:
     b.make(name, text)
 
 
-@rule("matrices", "matmul", operators=4)
+@rule("matrices", "matmul", weight=3, operators=4)
 def attention(b: Builder) -> None:
-    one = factor(b, rank=3)
-    query = b.draw.of(f"{one}", f"{one}[:, :1]", f"{one}[:, 1:]")
-    extra = b.draw.of("", ", is_causal=True", ", scale=0.5")
+    one = factor(b, least=2)
+    if one.rank == 2:
+        one = b.make("unsqueeze", f"{one}.unsqueeze(0)", fresh=False)[0]
+    query = b.draw.of(f"{one}", f"{one}[..., :1, :]", f"{one}[..., 1:, :]")
+    masks = ["", ", is_causal=True", ", is_causal=True", ", scale=0.5"]
+    if not {"booleans", "elementwise"}.intersection(b.missing):
+        scores = f"{query} @ {one}.transpose(-1, -2)"
+        # a row of which nothing is left is zeros
+        masks += [f", attn_mask=({scores}) > {b.draw.of('0', '1')}", f", attn_mask=torch.tanh({scores})"]
+    extra = b.draw.choice(masks)
     b.make("scaled_dot_product_attention", f"F.scaled_dot_product_attention({query}, {one}, {one}{extra})")

@@ -135,9 +135,15 @@ def running_statistic(b: Builder) -> None:
     b.write("copy_" if ".copy_" in after else "mul_", after, "writes")
 
 
-@rule("networks", "random_numbers", traits=("trains",))
+def _of_many(b: Builder) -> Value:
+    """A value of so many elements that two draws of them are not the same by accident."""
+    one = b.pick(lambda value: value.floating and 0 not in value.shape)
+    return one if one.meta.numel() >= 64 else b.make("repeat", f"{one}.flatten().repeat(64)")[0]
+
+
+@rule("networks", "random_numbers", "views", traits=("trains",))
 def dropout(b: Builder) -> None:
-    one = b.float_value()
+    one = _of_many(b)
     # two of one tensor are two draws
     for _ in range(b.draw.of(1, 1, 2)):
         b.make("dropout", f"F.dropout({one}, {b.draw.of('0.5', '0.1')}, training=self.training)", fresh=False)
@@ -149,9 +155,9 @@ def dropout_in_evaluation(b: Builder) -> None:
     b.make("dropout", f"F.dropout({b.float_value()}, 0.5, training=False)", fresh=False)
 
 
-@rule("networks", "random_numbers", traits=("trains",))
+@rule("networks", "random_numbers", "views", traits=("trains",))
 def random_like(b: Builder) -> None:
-    one = b.float_value()
+    one = _of_many(b)
     name = b.draw.of("rand_like", "randn_like")
     for _ in range(b.draw.of(1, 1, 2)):
         b.make(name, f"{one} + torch.{name}({one})")

@@ -5,6 +5,8 @@ use of a value in between that forbids the replacement.
 
 from __future__ import annotations
 
+import re
+
 from conformance.generate.grammar.builder import Abandoned, Builder, Value
 from conformance.generate.grammar.matrices import factor, parameter
 from conformance.generate.grammar.networks import image
@@ -40,7 +42,51 @@ def convolution_and_norm(b: Builder) -> None:
         last = b.make("batch_norm", norm)[0]
     if b.draw.chance(2):
         last = _activated(b, last)
+    if b.draw.chance(4):  # the weight of both: what is folded into it for one is wrong for the other
+        b.make("conv2d", f"F.conv2d({one} * 0.5, {weight}, {bias})")
     _again(b, first, last)
+
+
+@rule("networks", "convolution", "parameters", weight=4, operators=1)
+def blocks(b: Builder) -> None:
+    """Layers as submodules, in the order that compilers look for; now and then one of them is called once more, by
+    itself, and what was folded into it for the first call is wrong for the second."""
+    one = image(b)
+    if one.dtype_name != "float32" or 0 in one.shape:
+        raise Abandoned
+    channels = b.draw.of(2, 3, one.shape[1])
+    size = b.draw.of(1, 3, 2)
+    conv = b.module(
+        f"torch.nn.Conv2d({one.shape[1]}, {channels}, {size}, padding={size // 2}, bias={b.draw.of(True, False)})"
+    )
+    norm = b.module(f"torch.nn.BatchNorm2d({channels}{b.draw.of('', '', ', affine=False')})")
+    first = b.make("conv2d", f"{conv}({one})")[0]
+    last = b.make("batch_norm", f"{norm}({first})", like=f"{first} * 1", fresh=True)[0]
+    activation = b.draw.of("", "ReLU()", "Hardtanh()", "ReLU6()", "PReLU()", "Hardswish()", "LeakyReLU(0.2)", "SiLU()")
+    if activation:
+        last = b.make("activation", f"{b.module(f'torch.nn.{activation}')}({last})", like=f"{last} * 1", fresh=True)[0]
+    match b.draw.of("", "", "conv", "norm", "value"):
+        case "conv":
+            b.make("conv2d", f"{conv}({one} * 0.5)")
+        case "norm":
+            b.make("batch_norm", f"{norm}({first} * 0.5)", like=f"{first} * 1", fresh=True)
+        case "value":
+            b.make("add", f"{first} + {last}")
+
+
+@rule("networks", "matmul", "parameters", "several_outputs", weight=2, operators=1)
+def recurrent(b: Builder) -> None:
+    one = b.pick(lambda value: value.dtype_name == "float32" and value.rank == 3 and 0 not in value.shape)
+    kind = b.draw.of("GRU", "RNN")
+    options = b.draw.of("", ", batch_first=True", ", num_layers=2", ", bias=False")
+    batch, steps = one.shape[1], one.shape[0]
+    if "batch_first" in options:
+        batch, steps = steps, batch
+    layers = 2 if "num_layers" in options else 1
+    outer = (batch, steps, 3) if "batch_first" in options else (steps, batch, 3)
+    cell = b.module(f"torch.nn.{kind}({one.shape[-1]}, 3{options})")
+    like = f"(torch.empty({outer}, device='meta'), torch.empty({(layers, batch, 3)}, device='meta'))"
+    b.make(kind.lower(), f"{cell}({one})", like=like, several=2)
 
 
 @rule("matrices", "matmul", "parameters", weight=3, operators=1)
@@ -168,3 +214,31 @@ def the_same_twice(b: Builder) -> None:
     text = b.draw.of(f"{one} * 2.0", f"torch.exp({one})", f"{one} + 1.0", f"torch.relu({one})")
     for _ in range(2):
         b.make("mul", text)
+
+
+#: How an expression is changed a little: what is found, and what takes its place.
+_NEARLY = (
+    (r"(?<=[-+*/%=(, ] )(-?\d+)(?=$|[),])", r"\1.0"),
+    (r"(?<=[-+*/%=(, ] )(-?\d+)\.0(?=$|[),])", r"\1"),
+    (r"(?<=[-+*/%=(, ] )(\d[\d.]*)(?=$|[),])", r"-\1"),
+    (r"(?<=dim=)-?\d", "0"),
+    (r"(?<=dim=)-?\d", "-1"),
+    (r"^([\w.]+) (\S+) ([\w.]+)$", r"\3 \2 \1"),
+    (r"\bFalse\b", "True"),
+    (r"\bTrue\b", "False"),
+    (r"$", ""),
+)
+
+
+@rule("elementwise", weight=5, operators=6)
+def nearly_again(b: Builder) -> None:
+    """An expression that is there already, with another number, dimension or order: who looks for equal ones to compute
+    them once must see what differs. Or the same, after which the one that is there may have been written to."""
+    found = [line for line in b.lines if line.text.startswith("v") and "\n" not in line.text and " = " in line.text]
+    line = b.draw.choice(found[-6:]) if found else None
+    names, _, expression = line.text.partition(" = ") if line else ("", "", "")
+    if line is None or "," in names or "self.m" in expression:
+        raise Abandoned
+    ways = [(pattern, by) for pattern, by in _NEARLY if re.search(pattern, expression)]
+    pattern, by = b.draw.choice(ways)
+    b.make(line.operator, re.sub(pattern, by, expression, count=1))

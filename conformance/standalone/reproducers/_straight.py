@@ -65,13 +65,16 @@ class Trials:
             self._names[program] = name
             self.models.append(_class(program, name))
         state = made_state(program, step.seed)
+        model = f"model{self._count}"
         yield f"torch.manual_seed({step.seed})"
         if state:
-            yield f"model{self._count} = {self._names[program]}("
+            yield f"{model} = {self._names[program]}("
             yield from (f"    {name}={self._tensor(value)}," for name, value in state.items())
             yield ").eval()"
         else:
-            yield f"model{self._count} = {self._names[program]}().eval()"
+            yield f"{model} = {self._names[program]}().eval()"
+        if program.modules:
+            yield f"as_trained({model})"
         self._count += 1
 
     def _act(self, step: Step) -> Iterator[str]:
@@ -163,6 +166,7 @@ class Trials:
     def _tensor(self, tensor: torch.Tensor) -> str:
         """A tensor as an expression: its whole storage, with its strides in it, where it is not simply contiguous."""
         grad = ".requires_grad_()" if tensor.requires_grad else ""
+        grad += "" if tensor.is_leaf else ".clone()"
         tensor = tensor.detach()
         plain = tensor.is_contiguous() and not tensor.storage_offset()
         storage = tensor if plain else _storage_of(tensor)
