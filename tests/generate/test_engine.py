@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from generate.test_programs import scope_of
+from generate.drawn import scope_of
 from hypothesis import strategies as st
 
 from conformance.generate.budget import Share

@@ -29,7 +29,17 @@ class TorchScript(Toolchain):
     preload = f"{_HERE}.preload"
     cases = tuple(
         f"{_HERE}.cases.{name}"
-        for name in ("arithmetic", "corners", "dtypes", "flow", "memory", "networks", "quantized", "signatures")
+        for name in (
+            "arithmetic",
+            "corners",
+            "dtypes",
+            "flow",
+            "memory",
+            "networks",
+            "practice",
+            "quantized",
+            "signatures",
+        )
     )
 
     programs = ProgramTraits(

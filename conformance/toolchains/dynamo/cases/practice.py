@@ -1,0 +1,85 @@
+"""Models for torch.compile as they are written in practice, each with what a pass over its graph takes for granted:
+that equal numbers are equal, that nobody else sees a value, that a layer has one use."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from conformance.api import features as f
+from conformance.toolchains.dynamo.cases.models import case, pairs
+
+
+@case(
+    "equal_numbers",
+    f.integers,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.integers(5),) for _ in "ab"]},
+    touches=(f.mixed_dtypes,),
+)
+class EqualNumbers(torch.nn.Module):
+    """``2 == 2.0``, and yet one gives integers and the other floats."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return x * 2, x * 2.0, x - 1.0
+
+
+@case("logits_and_scores", f.elementwise, f.several_outputs, samples=pairs(4, 3))
+class LogitsAndScores(torch.nn.Module):
+    """A classifier gives what it computed its scores of, too."""
+
+    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        logits, kept = x * 2 - y, x - y
+        return logits, torch.sigmoid(logits), kept * torch.relu(kept)
+
+
+@case(
+    "narrow_differences",
+    f.integers,
+    f.mixed_dtypes,
+    f.elementwise,
+    samples=lambda make: {
+        "forward": [tuple(make.integers(12, low=0, high=200, dtype=torch.uint8) for _ in "xy") for _ in "ab"]
+    },
+)
+class NarrowDifferences(torch.nn.Module):
+    """Images of bytes: what wraps around has done so before it becomes a float."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return (x - y).float() * 0.5 + (x + y).float()
+
+
+@case(
+    "masked_row",
+    f.matmul,
+    f.booleans,
+    samples=lambda make: {"forward": [(make.floats(2, 4, 3), torch.arange(16).reshape(4, 4) > 5) for _ in "ab"]},
+    touches=(f.non_finite, f.broadcasting),
+)
+class MaskedRow(torch.nn.Module):
+    """Attention; of a row that may look at nothing nothing comes, and no NaN."""
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        return torch.nn.functional.scaled_dot_product_attention(x * 2, x, x, attn_mask=mask) - 1
+
+
+@case(
+    "shared_convolution",
+    f.convolution,
+    f.parameters,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(2, 3, 5, 4),) for _ in "ab"]},
+)
+class SharedConvolution(torch.nn.Module):
+    """A convolution with a norm behind it, and once more without."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution, self.norm = torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4)
+        self.norm.running_var = torch.rand(4) * 3.0 + 1.0
+        self.norm.running_mean = torch.rand(4)
+        self.requires_grad_(False)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        first = self.convolution(x)
+        return torch.relu(self.norm(first)) - first.mean(), self.convolution(x * 0.5)

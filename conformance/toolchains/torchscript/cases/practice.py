@@ -1,0 +1,133 @@
+"""Models as they are written in practice, each with what a pass over its graph takes for granted: that equal numbers
+are equal, that nobody else sees a value, that a layer has one use, that names are in order."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Tuple  # noqa: UP035  (TorchScript resolves these names)
+
+import torch
+from torch import Tensor
+
+from conformance.api import features as f
+from conformance.toolchains.torchscript.cases import case
+
+
+@case(
+    "equal_numbers",
+    f.integers,
+    f.mixed_dtypes,
+    f.elementwise,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.integers(5),) for _ in "ab"]},
+)
+class EqualNumbers(torch.nn.Module):
+    """``2 == 2.0``, and yet one gives integers and the other floats."""
+
+    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor]:  # noqa: UP006
+        return x * 2, x * 2.0, x - 1.0
+
+
+@case(
+    "logits_and_scores",
+    f.elementwise,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(4, 3), make.floats(4, 3)) for _ in "ab"]},
+)
+class LogitsAndScores(torch.nn.Module):
+    """A classifier gives what it computed its scores of, too."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tuple[Tensor, Tensor, Tensor]:  # noqa: UP006
+        logits, kept = x * 2 - y, x - y
+        return logits, torch.sigmoid(logits), kept * torch.relu(kept)
+
+
+@case(
+    "ceilings",
+    f.scalars,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.floats(5), 3), (make.floats(4), -3), (make.floats(7), 2)]},
+)
+class Ceilings(torch.nn.Module):
+    """Python rounds quotients of whole numbers down, whatever their signs."""
+
+    def forward(self, x: Tensor, count: int) -> Tensor:
+        return x + -(-x.size(0) // count) + 10 * (count // 2) + 100 * (-count % 4)
+
+
+@case(
+    "ends_in_the_middle",
+    f.loops,
+    f.control_flow,
+    f.in_place,
+    f.views,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.floats(4, 3),), (make.floats(1, 3),), (make.floats(2, 2),)]},
+)
+class EndsInTheMiddle(torch.nn.Module):
+    """What a turn did before it ends the loop is done; what a turn makes is made anew in the next one."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        kept: List[Tensor] = []  # noqa: UP006
+        total = x[0]
+        for row in x:
+            sums = torch.zeros_like(row)
+            sums += row
+            kept.append(sums)
+            total = total * 0.5 + row
+            if len(kept) == 2:
+                break
+        return torch.stack(kept) + total
+
+
+@case(
+    "causal",
+    f.matmul,
+    f.views,
+    samples=lambda make: {"forward": [(make.floats(2, 4, 3),), (make.floats(1, 3, 3),)]},
+)
+class Causal(torch.nn.Module):
+    """Attention with fewer queries than keys: the first query looks at the first key."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.nn.functional.scaled_dot_product_attention(x[:, 1:], x, x, is_causal=True)
+
+
+@case(
+    "in_given_order",
+    f.nested_values,
+    f.loops,
+    f.elementwise,
+    samples=lambda make: {
+        "forward": [({"weight": make.floats(3), "bias": make.floats(3), "0": make.floats(3)},) for _ in "ab"]
+    },
+)
+class InGivenOrder(torch.nn.Module):
+    """A dictionary keeps the order in which it was filled."""
+
+    def forward(self, named: Dict[str, Tensor]) -> Tensor:  # noqa: UP006
+        result = torch.zeros(3)
+        for value in named.values():
+            result = result * 2.0 + value
+        return result
+
+
+@case(
+    "shared_convolution",
+    f.convolution,
+    f.parameters,
+    f.submodules,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(2, 3, 5, 4),) for _ in "ab"]},
+)
+class SharedConvolution(torch.nn.Module):
+    """A convolution with a norm behind it, and once more without."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution, self.norm = torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4)
+        self.norm.running_var = torch.rand(4) * 3.0 + 1.0
+        self.norm.running_mean = torch.rand(4)
+
+    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor]:  # noqa: UP006
+        first = self.convolution(x)
+        return torch.relu(self.norm(first)), self.convolution(x * 0.5)

@@ -1,0 +1,157 @@
+"""How often trials have what faults need to be seen."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import pytest
+import torch
+from generate.drawn import ByChance, drawn, scope_of
+
+from conformance.generate import OPERATORS, TRAINING
+from conformance.generate.grammar import Builder
+from conformance.generate.grammar.patterns import nearly_again
+from conformance.generate.inputs import arguments_of
+from conformance.generate.program import (
+    ELSEWHERE,
+    MODES_OF_LOWERING,
+    Scalar,
+    TensorSpec,
+)
+from conformance.toolchains import toolchain_named
+
+
+def test_python_numbers_are_others_in_later_calls_of_the_same_sizes() -> None:
+    """Whoever keeps compiled code by the sizes of tensors alone keeps the number of the first call in it."""
+    others = 0
+    for trial in drawn(scope_of("torchscript", "elementwise"), 60, 6):
+        first, *later = trial.calls
+        sizes = [spec.shape for spec in first.tensors]
+        numbers = [each for each in first.arguments if isinstance(each, Scalar)]
+        others += any(
+            numbers != [each for each in call.arguments if isinstance(each, Scalar)]
+            for call in later
+            if [spec.shape for spec in call.tensors] == sizes
+        )
+    assert others > 5
+
+
+def test_what_is_random_is_called_in_training() -> None:
+    drawn_for = drawn(scope_of("dynamo", "networks"), 80, 8)
+    calls = [call for trial in drawn_for if "random" in trial.programs[0].marks for call in trial.calls]
+    assert sum(call.train for call in calls) > len(calls) / 2 > 3
+    assert {"grad", "no_grad"} <= {call.mode for call in calls if call.train}
+
+
+def test_models_are_lowered_in_modes_where_lowering_comes_before_the_first_call() -> None:
+    def ways(toolchain: str) -> set[str]:
+        trials = drawn(scope_of(toolchain, "elementwise"), 150, 6)
+        return {step.detail for trial in trials for step in trial.steps if step.action == "lower"}
+
+    assert ways("torchscript") == {"", ELSEWHERE, *MODES_OF_LOWERING}
+    assert ways("dynamo") == {"", "dynamic"}
+
+
+@pytest.mark.parametrize(
+    ("expression", "others"),
+    [
+        ("x1 * 2", {"x1 * 2.0", "x1 * -2", "2 * x1", "x1 * 2"}),
+        ("torch.sum(x0, dim=1)", {"torch.sum(x0, dim=0)", "torch.sum(x0, dim=-1)", "torch.sum(x0, dim=1)"}),
+        ("x0 - x1", {"x1 - x0", "x0 - x1"}),
+    ],
+)
+def test_an_expression_comes_again_with_something_changed(expression: str, others: set[str]) -> None:
+    """Who takes expressions for equal that differ in a number's type only gives one of them the other's dtype."""
+    traits = toolchain_named("torchscript").programs
+    assert traits is not None
+    found = set()
+    for seed in range(40):
+        builder = Builder(ByChance(seed), traits)
+        builder.argument(TensorSpec("float32", (2, 2)))
+        builder.argument(TensorSpec("int64", (2, 2)))
+        builder.make("it", expression)
+        nearly_again(builder)
+        found.add(builder.lines[-1].text.partition(" = ")[2])
+    assert found == others
+
+
+def test_python_numbers_are_computed_now_and_then() -> None:
+    """Halves and rests of sizes round as Python's do, which a delegate computes by itself."""
+    scope = scope_of("torchscript", "elementwise")
+    texts = [line.text for trial in drawn(scope, 150, 4) for line in trial.programs[0].lines]
+    computed = re.compile(r"// 2\)|% 3 - 1\)|2 - x\d|2 - v\d+\.shape|\) % 4\)|max\([xv]|\* 0\.5\)|1\.0 - x")
+    assert sum(bool(computed.search(text)) for text in texts) > 5
+
+
+def test_arguments_that_require_grad_are_computed_now_and_then() -> None:
+    """A model behind another one is given tensors that are no leaves, and its gradients go on to what is before it."""
+    calls = [call for trial in drawn(scope_of("dynamo", TRAINING), 60, 3) for call in trial.calls]
+    given = [each for call in calls if call.non_leaf for each in arguments_of(call) if isinstance(each, torch.Tensor)]
+    assert sum(each.requires_grad and not each.is_leaf for each in given) > 3
+    written = [trial for trial in drawn(scope_of("dynamo", TRAINING), 60, 3) if "writes" in trial.programs[0].marks]
+    assert not any(call.non_leaf for trial in written for call in trial.calls)
+
+
+def test_sizes_coincide_more_often_than_by_chance() -> None:
+    """What tells rows from columns by their numbers is wrong only where these are equal."""
+    square = wide = layers = 0
+    for trial in drawn(scope_of("dynamo", "matrices"), 400, 2):
+        given = next(step.call for step in trial.steps if step.call is not None).arguments
+        shapes = [each.shape for each in given if isinstance(each, TensorSpec)]
+        matrices = [shape[-2:] for shape in shapes if len(shape) > 1]
+        square += len(matrices) > 1 and len({size for shape in matrices for size in shape}) == 1
+        weights = [spec.shape for _, spec in trial.programs[0].parameters if len(spec.shape) == 2]
+        rows = {shape[0] for shape in shapes if len(shape) > 1}
+        layers += len(weights)
+        wide += sum(weight[0] == weight[1] or weight[0] in rows for weight in weights)
+    assert square > 12
+    assert wide > 0.35 * layers
+
+
+def test_some_operators_come_behind_a_write_to_what_outlives_the_call() -> None:
+    """A backend that begins again with PyTorch where it lacks an operator writes twice."""
+    programs = [trial.programs[0] for trial in drawn(scope_of("dynamo", OPERATORS), 120, 4)]
+    begun = [each for each in programs if "writes" in each.marks and re.match(r"x\d|self\.b", each.lines[0].text)]
+    assert len(begun) > 20
+
+
+def test_scripts_raise_by_themselves_and_compiled_graphs_do_not() -> None:
+    def raising(toolchain: str) -> int:
+        trials = drawn(scope_of(toolchain, OPERATORS), 90, 4)
+        return sum("raise" in program.operators for trial in trials for program in trial.programs)
+
+    assert raising("torchscript") > 3
+    assert raising("dynamo") == 0
+
+
+@pytest.mark.parametrize("theme", ["operators", "reductions", "dtypes"])
+def test_what_no_model_of_a_toolchain_can_have_is_not_drawn_for_it(theme: str) -> None:
+    scope = scope_of("executorch", theme)
+    trials = drawn(scope, 60, 3)
+    operators = {name for trial in trials for program in trial.programs for name in program.operators}
+    assert len(operators) > 40
+    assert not operators & scope.traits.lacks
+    assert not any("complex64" in str(dataclasses.asdict(trial)) for trial in trials)
+    assert not any(" bool(" in program.source() for trial in trials for program in trial.programs)
+    assert {spec.layout for trial in trials for call in trial.calls for spec in call.tensors} <= {
+        "contiguous",
+        "channels_last",
+    }
+    weights = [spec for trial in trials for each in trial.programs for _, spec in (*each.parameters, *each.buffers)]
+    assert {spec.layout for spec in weights} - {"contiguous", "channels_last"}
+
+
+def test_where_lowering_is_costly_calls_are_mostly_of_one_kind() -> None:
+    def kinds(toolchain: str) -> float:
+        """How many kinds of calls a lowered model meets, on average."""
+        scope = scope_of(toolchain, "elementwise")
+        scope = dataclasses.replace(scope, traits=dataclasses.replace(scope.traits, takes_layouts=False))
+        found = [
+            len({tuple((spec.dtype, spec.shape) for spec in step.call.tensors) for step in trial.steps if step.call})
+            for trial in drawn(scope, 200, 1)
+            if not any(step.detail == "dynamic" for step in trial.steps)
+        ]
+        return sum(found) / len(found)
+
+    assert kinds("executorch") < 0.8 * kinds("torchscript")
