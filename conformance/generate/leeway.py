@@ -22,6 +22,8 @@ _NO_KERNEL = re.compile(
     r"not implemented for '\w+'|does not support \w+ (inputs?|tensors?|dtypes?)\b| inputs not supported for",
     re.IGNORECASE,
 )
+#: What eager PyTorch says of a view that is larger than the memory under it.
+_BEYOND_MEMORY = re.compile(r"out of bounds for storage of size \d+")
 #: Calls of functions, and operators whose zeros have no sign that anybody says.
 _CALLED = re.compile(r"\b(\w++)\(")
 _OPEN = re.compile(r"@|%|//|\*\*|rounding_mode")
@@ -43,6 +45,11 @@ _SIGNED = frozenset(
 def lacks_a_kernel(raised: Mapping[str, Any] | None) -> bool:
     """Whether eager PyTorch raised for want of a kernel for a dtype, which a backend may well have."""
     return raised is not None and bool(raised["type"] == "NotImplementedError" or _NO_KERNEL.search(raised["text"]))
+
+
+def is_beyond_memory(raised: Mapping[str, Any] | None) -> bool:
+    """Whether eager PyTorch raised since a view needs more memory than there is; in a backend's there may be more."""
+    return raised is not None and bool(_BEYOND_MEMORY.search(raised["text"]))
 
 
 def has_squares(trial: Trial) -> bool:

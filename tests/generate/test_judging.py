@@ -355,6 +355,11 @@ def test_who_has_a_kernel_that_eager_pytorch_lacks_is_right(text: str, spec: str
         sys.setrecursionlimit(before)
 
 
+def test_who_has_more_memory_under_a_view_is_right() -> None:
+    trial = trial_of("v0 = torch.as_strided(x0 + 1, (2, 2), (1, 1))", TensorSpec("float32", (2,)))
+    assert found(trial, lambda module: lambda x: torch.ones(2, 2)) == []
+
+
 def test_who_does_not_raise_what_depends_on_values_is_wrong() -> None:
     trial = trial_of("v0 = F.embedding(x0 + 9, torch.ones(2, 2))", TensorSpec("int64", (3,)))
     assert found(trial, lambda module: lambda x: torch.ones(3, 2)) == ["error"]

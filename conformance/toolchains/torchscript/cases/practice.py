@@ -70,7 +70,7 @@ class EndsInTheMiddle(torch.nn.Module):
         kept: List[Tensor] = []  # noqa: UP006
         total = x[0]
         for row in x:
-            sums = torch.zeros_like(row)
+            sums = torch.zeros(x.size(1))
             sums += row
             kept.append(sums)
             total = total * 0.5 + row
