@@ -172,12 +172,21 @@ class Program:
         return dataclasses.replace(self, lines=lines)
 
 
+def names_used(lines: Sequence[Line]) -> set[str]:
+    """The names of values that a statement uses and does not make itself."""
+    return {name for line in lines for name in set(_NAME.findall(line.text)) - _made(line)}
+
+
+def _made(line: Line) -> set[str]:
+    return {name for each in _ASSIGNED.findall(line.text) for name in _NAME.findall(each)}
+
+
 def _needed(lines: Sequence[Line], result: str) -> tuple[Line, ...]:
     """The statements that a result needs, and those that write to something."""
     needed = set(_NAME.findall(result))
     kept: list[Line] = []
     for line in reversed(lines):
-        made = {name for each in _ASSIGNED.findall(line.text) for name in _NAME.findall(each)}
+        made = _made(line)
         if made and not made & needed and not _WRITES.search(line.text):
             continue
         needed.update(_NAME.findall(line.text))

@@ -18,6 +18,8 @@ from conformance.toolchains import ProgramTraits
 _VALUES = (*AXES["value"], "nan", "nan", "nan", "inf")
 #: The most statements of a program. Where each kind of call is compiled anew, a statement costs several times as much.
 _MOST_STATEMENTS, _MOST_WHERE_COMPILED = 12, 8
+#: Results of a program at most, unless its operators are side by side.
+_MOST_RESULTS = 8
 #: Statements of the long program that is drawn now and then.
 _MANY_STATEMENTS = 30
 #: Python numbers as arguments, by their type; some do not fit into 32 bits.
@@ -145,8 +147,8 @@ def _arguments(draw: Draw, scope: Scope, builder: Builder) -> list[Argument]:
     if "large" not in scope.missing and draw.chance(12):
         sizes[0] = draw.choice(LARGE_SIZES)
         sizes[1:] = [2, 3]
-    if "empty" in scope.missing:
-        sizes = [size or 2 for size in sizes]
+    # of nothing little can be wrong
+    sizes = [size or (0 if "empty" not in scope.missing and draw.chance(2) else 2) for size in sizes]
     dtype = dtype_for(draw, scope, first=True)
     shape = _shape(draw, scope, sizes)
     if "large" not in scope.missing and draw.chance(25):
@@ -247,13 +249,19 @@ def _result(draw: Draw, scope: Scope, builder: Builder) -> str:
     last = names[-1] if names else "x0 + x0"
     if scope.is_side_by_side and len(names) > 1:
         return f"({', '.join(names)})"
-    several = "several_outputs" not in scope.missing and len(names) > 1 and not draw.chance(2)
+    several = "several_outputs" not in scope.missing and len(names) > 1 and not draw.chance(4)
     if not several and not draw.chance(8):
         return last
     if "several_outputs" in scope.missing:
         return last
-    # now and then everything: a compiler may compute right what it uses itself, and give it wrong
-    chosen = names[:-9:-1] if names and draw.chance(4) else [last, *(name for name in names[:-1] if draw.chance(2))][:4]
+    match draw.of("ends", "ends", "everything", "some"):
+        case "ends":  # what nothing else uses, which would show nothing otherwise
+            used = builder.used
+            chosen = [name for name in reversed(names) if name not in used][:_MOST_RESULTS] or [last]
+        case "everything":  # a compiler may compute right what it uses itself, and give it wrong
+            chosen = names[: -_MOST_RESULTS - 1 : -1]
+        case _:
+            chosen = [last, *(name for name in names[:-1] if draw.chance(2))][:4]
     if draw.chance(8):
         chosen.append(draw.choice([last, "x0"]))
     if len(chosen) == 1:
@@ -261,5 +269,5 @@ def _result(draw: Draw, scope: Scope, builder: Builder) -> str:
     listed = ", ".join(chosen)
     if "nested_values" not in scope.missing and draw.chance(6):
         # keys that are in no order by themselves
-        return draw.of(f"[{listed}]", "{" + ", ".join(f'"{7 * i % 5}": {name}' for i, name in enumerate(chosen)) + "}")
+        return draw.of(f"[{listed}]", "{" + ", ".join(f'"{7 * i % 9}": {name}' for i, name in enumerate(chosen)) + "}")
     return f"({listed})"

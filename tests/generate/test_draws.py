@@ -18,6 +18,7 @@ from conformance.generate.program import (
     MODES_OF_LOWERING,
     Scalar,
     TensorSpec,
+    names_used,
 )
 from conformance.toolchains import toolchain_named
 
@@ -155,3 +156,14 @@ def test_where_lowering_is_costly_calls_are_mostly_of_one_kind() -> None:
         return sum(found) / len(found)
 
     assert kinds("executorch") < 0.8 * kinds("torchscript")
+
+
+def test_what_no_other_statement_uses_is_mostly_returned() -> None:
+    """A statement whose value neither a result nor another statement has shows nothing."""
+    programs = [trial.programs[0] for trial in drawn(scope_of("dynamo", "matrices"), 80, 5)]
+    made = lost = 0
+    for program in programs:
+        seen = names_used(program.lines) | set(re.findall(r"v\d+", program.result))
+        values = {name for line in program.lines for name in re.findall(r"^(v\d+) = ", line.text)}
+        made, lost = made + len(values), lost + len(values - seen)
+    assert lost < 0.13 * made

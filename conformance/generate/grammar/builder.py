@@ -16,7 +16,7 @@ import torch
 
 from conformance.generate.drawing import Draw
 from conformance.generate.inputs import conj_view
-from conformance.generate.program import FORWARD, Line, Method, Program, TensorSpec
+from conformance.generate.program import FORWARD, Line, Method, Program, TensorSpec, names_used
 from conformance.toolchains import ProgramTraits
 
 #: Elements that a value may have at most: a program must not take long.
@@ -275,6 +275,11 @@ class Builder:
     def lines(self) -> Sequence[Line]:
         """The statements so far."""
         return self._lines
+
+    @property
+    def used(self) -> set[str]:
+        """The names of the values that a statement is made of which another one made."""
+        return names_used(self._lines)
 
     @property
     def length(self) -> int:

@@ -89,15 +89,22 @@ class SpecialisedBySizes(Functional):
 
 
 def cloned(value: Any) -> Any:
-    """A copy of a tensor with the same strides; anything else as it is."""
+    """A copy of a tensor with the same strides, as far from the beginning of its memory; anything else as it is.
+
+    Where sizes are dynamic, AOT Autograd makes a result that is a view of an argument anew from the argument, at the
+    place in memory where the backend's result lies in its own (``gen_alias_from_base``).
+    """
     if not isinstance(value, Tensor):
         return value
     copied = value.detach().clone(memory_format=torch.preserve_format)
-    if value.layout is not torch.strided or copied.stride() == value.stride():
+    offset = value.storage_offset() if value.layout is torch.strided else 0
+    if value.layout is not torch.strided or (copied.stride() == value.stride() and not offset):
         return copied
-    if any(stride == 0 and size > 1 for size, stride in zip(value.shape, value.stride(), strict=True)):
-        return value.detach().clone(memory_format=torch.contiguous_format).as_strided(value.shape, copied.stride())
-    return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype).copy_(value.detach())
+    overlaps = any(stride == 0 and size > 1 for size, stride in zip(value.shape, value.stride(), strict=True))
+    strides = copied.stride() if overlaps else value.stride()
+    extent = 1 + sum((size - 1) * stride for size, stride in zip(value.shape, strides, strict=True))
+    memory = torch.empty(offset + max(extent, 0), dtype=value.dtype)
+    return memory.as_strided(value.shape, strides, offset).copy_(value.detach())
 
 
 def same(one: Any, other: Any) -> bool:

@@ -14,8 +14,11 @@ from torch_conformance_unusual.functional import is_alias, is_plain
 #: What fewer elements than a multiple of it are padded to.
 MULTIPLE = 16
 _aten = torch.ops.aten
-#: What the next number is, and how a number is taken apart, are questions about its dtype.
-_ABOUT_THE_DTYPE = (_aten.nextafter.default, _aten.frexp.Tensor)
+#: What the next number is, and how a number is taken apart, are questions about its dtype; so are the strides of a
+#: convolution's results, for which PyTorch has kernels of their own for float32 that the meta device does not know.
+_ABOUT_THE_DTYPE = (_aten.nextafter.default, _aten.frexp.Tensor, _aten.convolution.default)
+#: What is narrow again when it was computed in double.
+_NARROW = {torch.float64: torch.float32, torch.complex128: torch.complex64}
 _TAKES_A_DTYPE = ("dtype", "out_dtype", "input_dtype")
 
 
@@ -82,7 +85,10 @@ def _padded_product(left: Tensor, right: Tensor) -> Tensor:
 def in_double(operator: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
     """An operator's results, computed of float64 where it would have computed of float32, and rounded."""
     tensors = [each for each in pytree.tree_leaves((arguments, keywords)) if isinstance(each, Tensor)]
-    if not any(each.dtype == torch.float32 for each in tensors) or not _is_done_in_double(operator, keywords):
+    floats = {each.dtype for each in tensors if each.is_floating_point()}
+    if torch.float32 not in floats or floats - {torch.float32, torch.float64}:
+        return operator(*arguments, **keywords)
+    if not _is_done_in_double(operator, keywords):
         return operator(*arguments, **keywords)
     outline = layout_of(operator, arguments, keywords)
     if outline is None:
@@ -104,8 +110,8 @@ def _wide(tensor: Tensor) -> Tensor:
 
 
 def _narrow(tensor: Tensor, like: Tensor) -> Tensor:
-    if like.dtype == torch.float32 and tensor.dtype == torch.float64:
-        tensor = tensor.float()
+    if _NARROW.get(tensor.dtype) == like.dtype:
+        tensor = tensor.to(like.dtype)
     return with_strides(tensor, like.stride()) if like.numel() and like.layout is torch.strided else tensor
 
 
