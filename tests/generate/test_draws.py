@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
 
@@ -10,7 +11,7 @@ import torch
 from generate.drawn import ByChance, drawn, scope_of
 
 from conformance.generate import OPERATORS, TRAINING
-from conformance.generate.grammar import Builder
+from conformance.generate.grammar import Abandoned, Builder
 from conformance.generate.grammar.patterns import nearly_again
 from conformance.generate.inputs import arguments_of
 from conformance.generate.program import (
@@ -60,6 +61,11 @@ def test_models_are_lowered_in_modes_where_lowering_comes_before_the_first_call(
         ("x1 * 2", {"x1 * 2.0", "x1 * -2", "2 * x1", "x1 * 2"}),
         ("torch.sum(x0, dim=1)", {"torch.sum(x0, dim=0)", "torch.sum(x0, dim=-1)", "torch.sum(x0, dim=1)"}),
         ("x0 - x1", {"x1 - x0", "x0 - x1"}),
+        (
+            "x0.sum(dim=0, keepdim=True)",
+            {f"x0.sum(dim={n}, keepdim={k})" for n, k in ((0, True), (0, False), (-1, True))},
+        ),
+        ("F.dropout(x0, 0.5, training=False)", {"F.dropout(x0, 0.5, training=False)"}),
     ],
 )
 def test_an_expression_comes_again_with_something_changed(expression: str, others: set[str]) -> None:
@@ -72,7 +78,8 @@ def test_an_expression_comes_again_with_something_changed(expression: str, other
         builder.argument(TensorSpec("float32", (2, 2)))
         builder.argument(TensorSpec("int64", (2, 2)))
         builder.make("it", expression)
-        nearly_again(builder)
+        with contextlib.suppress(Abandoned):  # PyTorch takes no negative part of what is dropped
+            nearly_again(builder)
         found.add(builder.lines[-1].text.partition(" = ")[2])
     assert found == others
 

@@ -47,7 +47,7 @@ def convolution_and_norm(b: Builder) -> None:
     _again(b, first, last)
 
 
-@rule("networks", "convolution", "parameters", weight=4, operators=1)
+@rule("networks", "convolution", "submodules", "parameters", weight=4, operators=1)
 def blocks(b: Builder) -> None:
     """Layers as submodules, in the order that compilers look for; now and then one of them is called once more, by
     itself, and what was folded into it for the first call is wrong for the second."""
@@ -74,7 +74,7 @@ def blocks(b: Builder) -> None:
             b.make("add", f"{first} + {last}")
 
 
-@rule("networks", "matmul", "parameters", "several_outputs", weight=2, operators=1)
+@rule("networks", "recurrent", "submodules", "parameters", "several_outputs", weight=2, operators=1)
 def recurrent(b: Builder) -> None:
     one = b.pick(lambda value: value.dtype_name == "float32" and value.rank == 3 and 0 not in value.shape)
     kind = b.draw.of("GRU", "RNN")
@@ -224,10 +224,13 @@ _NEARLY = (
     (r"(?<=dim=)-?\d", "0"),
     (r"(?<=dim=)-?\d", "-1"),
     (r"^([\w.]+) (\S+) ([\w.]+)$", r"\3 \2 \1"),
-    (r"\bFalse\b", "True"),
-    (r"\bTrue\b", "False"),
+    # no flag that makes it random, or write to what a norm keeps
+    (r"\b(keepdim|descending|ceil_mode|count_include_pad|is_causal)=False", r"\1=True"),
+    (r"\b(keepdim|descending|ceil_mode|count_include_pad|is_causal)=True", r"\1=False"),
     (r"$", ""),
 )
+#: So many of them, the first, change the type of a number.
+_OF_TYPES = 2
 
 
 @rule("elementwise", weight=5, operators=6)
@@ -239,6 +242,7 @@ def nearly_again(b: Builder) -> None:
     names, _, expression = line.text.partition(" = ") if line else ("", "", "")
     if line is None or "," in names or "self.m" in expression:
         raise Abandoned
-    ways = [(pattern, by) for pattern, by in _NEARLY if re.search(pattern, expression)]
+    changes = _NEARLY[_OF_TYPES:] if "mixed_dtypes" in b.missing else _NEARLY
+    ways = [(pattern, by) for pattern, by in changes if re.search(pattern, expression)]
     pattern, by = b.draw.choice(ways)
     b.make(line.operator, re.sub(pattern, by, expression, count=1))
