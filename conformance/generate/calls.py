@@ -66,7 +66,7 @@ class Calls:
 
     def _under(self, call: Call) -> Call:
         draw, traits = self._draw, self._scope.traits
-        modes = ["grad", "no_grad", "inference"]
+        modes = ["grad", "no_grad", "inference", *["grad"] * (2 * self._scope.training)]
         if draw.chance(4):
             modes = ["deterministic", "default float64", "autocast" if traits.keeps_gradients else "deterministic"]
         mode = draw.choice(modes)
@@ -81,7 +81,7 @@ class Calls:
             call,
             mode=mode,
             backward=backward,
-            train=traits.trains and draw.chance(4) != self._is_random,
+            train=traits.trains and draw.chance(2 if backward else 4) != self._is_random,
             thread=draw.chance(6),
             non_leaf=backward and self._takes_non_leaf and draw.chance(4),
             tied=tied,

@@ -303,16 +303,19 @@ def build(program: Program, seed: int, *, wide: bool = False) -> torch.nn.Module
     return model.double() if wide else model
 
 
+_NORMS = (torch.nn.modules.batchnorm._NormBase, torch.nn.GroupNorm, torch.nn.LayerNorm)
+#: What a norm keeps, and between which numbers it lies then.
+_AS_TRAINED = (("running_var", 0.5, 2.0), ("weight", 0.5, 2.0), ("running_mean", -1.0, 1.0), ("bias", -1.0, 1.0))
+
+
 def as_trained(model: torch.nn.Module) -> torch.nn.Module:
     """The model, whose norms are as training leaves them: a new one hardly changes anything."""
     with torch.no_grad():
-        for norm in (each for each in model.modules() if isinstance(each, torch.nn.modules.batchnorm._BatchNorm)):
-            for tensor in (norm.running_var, norm.weight):
+        for norm in (each for each in model.modules() if isinstance(each, _NORMS)):
+            for name, least, most in _AS_TRAINED:
+                tensor = getattr(norm, name, None)
                 if tensor is not None:
-                    tensor.uniform_(0.5, 2.0)
-            for tensor in (norm.running_mean, norm.bias):
-                if tensor is not None:
-                    tensor.uniform_(-1.0, 1.0)
+                    tensor.uniform_(least, most)
     return model
 
 

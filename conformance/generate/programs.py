@@ -249,19 +249,20 @@ def _result(draw: Draw, scope: Scope, builder: Builder) -> str:
     last = names[-1] if names else "x0 + x0"
     if scope.is_side_by_side and len(names) > 1:
         return f"({', '.join(names)})"
-    several = "several_outputs" not in scope.missing and len(names) > 1 and not draw.chance(4)
-    if not several and not draw.chance(8):
+    if "several_outputs" in scope.missing or len(names) < 2:
         return last
-    if "several_outputs" in scope.missing:
+    used = builder.used
+    # what nothing else uses would show nothing otherwise
+    ends = [name for name in reversed(names) if name not in used] or [last]
+    if draw.chance(4 if len(ends) == 1 else 8):
         return last
     match draw.of("ends", "ends", "everything", "some"):
-        case "ends":  # what nothing else uses, which would show nothing otherwise
-            used = builder.used
-            chosen = [name for name in reversed(names) if name not in used][:_MOST_RESULTS] or [last]
+        case "ends":
+            chosen = ends[:_MOST_RESULTS]
         case "everything":  # a compiler may compute right what it uses itself, and give it wrong
             chosen = names[: -_MOST_RESULTS - 1 : -1]
         case _:
-            chosen = [last, *(name for name in names[:-1] if draw.chance(2))][:4]
+            chosen = [*ends[:_MOST_RESULTS], *(name for name in names if name in used and draw.chance(3))]
     if draw.chance(8):
         chosen.append(draw.choice([last, "x0"]))
     if len(chosen) == 1:

@@ -46,6 +46,8 @@ def scenario_trials(scope: Scope) -> st.SearchStrategy[Trial]:
 @st.composite
 def _program_trial(draw: Any, scope: Scope) -> Trial:
     drawing, traits = Draw(draw), scope.traits
+    if traits.trains and not scope.training and not {"training", "gradients"}.intersection(scope.missing):
+        scope = dataclasses.replace(scope, training=drawing.chance(3))
     program, arguments = draw_program(drawing, scope)
     trial = _Events(drawing, scope, [(program, arguments)])
     trial.model(0, 0)

@@ -29,7 +29,7 @@ _DATABASE = "torch.testing._internal.common_methods_invocations"
 #: Of the samples that an OpInfo makes, so many are looked at; those that are tried are spread over them.
 _LOOKED_AT = 48
 #: Of the samples that are varied, so many are by a mode.
-_OF_MODES = 0.3
+_OF_MODES = 0.45
 #: Modes in which a sample is called, and what the axis "mode" calls them.
 MODES = {"": "no_grad", "inference": "inference", "backward": "backward"}
 #: How the reason begins where PyTorch does not take what was made of a sample.
@@ -125,8 +125,9 @@ def varied_samples_of(
         if isinstance(found, str):
             yield found
             return
+        chosen = draw.sample(found, min(count, len(found)))
         for index in range(count):
-            raw = draw.choice(found)
+            raw = chosen[index % len(chosen)]
             mode = draw.choice(modes) if modes and index and draw.random() < _OF_MODES else ""
             vary = draw if index and not mode else None
             yield _sample(entry, raw, vary=vary, mode=mode, pointwise=pointwise, layouts=layouts)

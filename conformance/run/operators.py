@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from conformance.api import features
@@ -16,6 +17,7 @@ from conformance.api.verdicts import NotExercised, Verdict
 from conformance.generate.axes import PLAIN
 from conformance.generate.budget import Share
 from conformance.generate.places import sizes_of
+from conformance.operators.common import COMMON
 from conformance.operators.table import Outcome, Tried
 from conformance.operators.trial import DECLARED_MISSING, LEFT, UNSTABLE
 from conformance.run.cell_context import CellContext
@@ -23,6 +25,8 @@ from conformance.toolchains import toolchain_named
 
 #: How many samples of an operator are tried before another is drawn: the first is PyTorch's own, the others are varied.
 SAMPLES_OF_A_DRAW = 3
+#: Of the draws of an operator that takes float32, so many are in float32 at least.
+_OF_FLOATS = 0.4
 _VERDICTS = {
     Outcome.CRASHED: Verdict.CRASH,
     Outcome.TIMEOUT: Verdict.TIMEOUT,
@@ -52,7 +56,7 @@ def try_operators(context: CellContext) -> None:
     modes = ["inference"]
     traits = toolchain_named(cell.clause.toolchain).programs
     if traits is not None and traits.keeps_gradients and context.backend.has(features.training):
-        modes.append("backward")
+        modes += ["backward", "backward"]  # which shows what the way forward gives, too
     began = time.monotonic()
     try:
         for operator, dtype, seed in _drawn(operators, found.seed):
@@ -71,12 +75,20 @@ def try_operators(context: CellContext) -> None:
 
 
 def _drawn(operators: Mapping[str, list[str]], seed: int) -> Iterator[tuple[str, str, int]]:
-    """Operators, each with a dtype and a seed for its samples, for ever: each operator once, then each once again."""
+    """Operators, each with a dtype and a seed for its samples, for ever: the common ones, then each once, then each
+    once again. Half of the time the dtype is float32, where an operator has that."""
     draw = random.Random(seed)
     names = sorted(operators)
+    common = [name for name in names if name in COMMON]
+    for name in itertools.chain(draw.sample(common, len(common)), _again_and_again(names, draw)):
+        dtypes = operators[name]
+        dtype = "float32" if "float32" in dtypes and draw.random() < _OF_FLOATS else draw.choice(dtypes)
+        yield name, dtype, draw.getrandbits(32)
+
+
+def _again_and_again(names: Sequence[str], draw: random.Random) -> Iterator[str]:
     while names:
-        for name in draw.sample(names, len(names)):
-            yield name, draw.choice(operators[name]), draw.getrandbits(32)
+        yield from draw.sample(names, len(names))
 
 
 class _Found:

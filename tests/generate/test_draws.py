@@ -40,7 +40,7 @@ def test_python_numbers_are_others_in_later_calls_of_the_same_sizes() -> None:
 
 
 def test_what_is_random_is_called_in_training() -> None:
-    drawn_for = drawn(scope_of("dynamo", "networks"), 80, 8)
+    drawn_for = drawn(scope_of("dynamo", "networks"), 200, 8)
     calls = [call for trial in drawn_for if "random" in trial.programs[0].marks for call in trial.calls]
     assert sum(call.train for call in calls) > len(calls) / 2 > 3
     assert {"grad", "no_grad"} <= {call.mode for call in calls if call.train}

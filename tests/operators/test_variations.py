@@ -10,6 +10,7 @@ import torch
 
 from conformance.compare.values import decode
 from conformance.operators import samples
+from conformance.operators.common import COMMON
 from conformance.operators.statistics import unstable
 from conformance.operators.themes import THEMES, theme_of
 from conformance.operators.variations import needed_features, varied
@@ -83,6 +84,12 @@ def test_every_operator_has_a_theme_and_no_theme_is_small() -> None:
     for operator, theme in (("add", "pointwise"), ("sum", "reductions"), ("linalg.svd", "linear-algebra")):
         assert operator in themes[theme]
     assert theme_of("an operator of tomorrow", "OpInfo") == "shapes"
+
+
+def test_the_common_operators_are_pytorchs_and_some_of_every_theme() -> None:
+    themes = samples.themes()
+    assert {name for operators in themes.values() for name in operators} >= COMMON
+    assert all(len(COMMON.intersection(operators)) >= 10 for operators in themes.values())
 
 
 def test_a_seed_says_which_samples_are_drawn_and_the_first_is_as_pytorch_has_it() -> None:

@@ -10,6 +10,7 @@ from conformance.generate.grammar import (
     elementwise,
     flow,
     indexing,
+    losses,
     matrices,
     networks,
     patterns,
@@ -22,4 +23,4 @@ from conformance.generate.grammar.rules import RULES, Rule
 
 __all__ = ["RULES", "Abandoned", "Builder", "Rule"]
 
-_ = (dtypes, elementwise, flow, indexing, matrices, networks, patterns, reductions, shapes, writes)
+_ = (dtypes, elementwise, flow, indexing, losses, matrices, networks, patterns, reductions, shapes, writes)

@@ -21,6 +21,8 @@ from conformance.toolchains import ProgramTraits
 
 #: Elements that a value may have at most: a program must not take long.
 _MOST_ELEMENTS = 70_000
+#: The same of a parameter or a buffer.
+_MOST_WEIGHTS = 1_500_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -118,6 +120,8 @@ class Builder:
         return self._state("b", self._buffers, spec)
 
     def _state(self, letter: str, known: list[tuple[str, TensorSpec]], spec: TensorSpec) -> Value:
+        if elements(spec.shape) > _MOST_WEIGHTS:
+            raise Abandoned
         name = f"{letter}{len(known)}"
         known.append((name, spec))
         tensor = _meta(spec)
@@ -130,7 +134,7 @@ class Builder:
         """A submodule, by the source of its constructor; the expression that calls it."""
         name = f"m{len(self._modules)}"
         with torch.device("meta"):
-            made = eval(constructor, self._names)
+            made = eval(constructor, self._names).eval()
         self._modules.append((name, constructor))
         setattr(self._names["self"], name, made)
         return f"self.{name}"

@@ -8,6 +8,7 @@ from conformance.generate.grammar.rules import rule
 _FLOAT_FUNCTIONS = (
     "exp", "sigmoid", "tanh", "sin", "cos", "sqrt", "rsqrt", "log", "log1p", "expm1", "erf", "reciprocal", "atan",
     "floor", "ceil", "round", "trunc", "frac", "sinh", "cosh", "asinh", "log2", "log10", "exp2", "erfc", "tan",
+    "acos", "asin", "acosh", "atanh", "lgamma", "sinc", "logit", "deg2rad",
 )  # fmt: skip
 _ANY_FUNCTIONS = ("abs", "neg", "sign", "square", "positive")
 _ACTIVATIONS = (
@@ -17,6 +18,11 @@ _ACTIVATIONS = (
 #: Those that most models have, and which compilers fuse, replace and compute in place: half of all.
 _COMMON_FUNCTIONS = ("sigmoid", "tanh", "exp", "rsqrt")
 _COMMON_ACTIVATIONS = ("relu", "gelu", "silu")
+#: Activations with options of their own, whose defaults a compiler may take for granted.
+_WITH_OPTIONS = (
+    "leaky_relu({}, 0.2)", "elu({}, 0.5)", "softplus({}, 2.0, 1.0)", "hardtanh({}, -0.5, 2.0)", "celu({}, 0.5)",
+    "hardshrink({}, 0.25)", "softshrink({}, 0.25)", "threshold({}, 0.5, -1.0)", "glu({}, -1)",
+)  # fmt: skip
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 
@@ -36,14 +42,20 @@ def add_or_subtract(b: Builder) -> None:
     b.make({"+": "add", "-": "sub"}[symbol], f"{one} {symbol} {other}")
 
 
-@rule("elementwise", "elementwise", weight=4, operators=15)
+_FUNCTIONS_OF_TWO = (
+    "maximum", "minimum", "fmod", "atan2", "hypot", "fmax", "fmin", "copysign", "logaddexp", "mul", "xlogy",
+    "float_power", "heaviside", "rsub",
+)  # fmt: skip
+
+
+@rule("elementwise", "elementwise", weight=4, operators=19)
 def binary(b: Builder) -> None:
     one, other = b.pick(_number), b.pick()
     if b.draw.chance(2):
         symbol, name = b.draw.of(("*", "mul"), ("/", "div"), ("**", "pow"), ("//", "floor_divide"), ("%", "remainder"))
         b.make(name, f"{one} {symbol} {_divisor(b, other) if symbol in ('//', '%') else other}")
     else:
-        name = b.draw.of("maximum", "minimum", "fmod", "atan2", "hypot", "fmax", "fmin", "copysign", "logaddexp", "mul")
+        name = b.draw.choice(_FUNCTIONS_OF_TWO)
         b.make(name, f"torch.{name}({one}, {other})")
 
 
@@ -64,7 +76,7 @@ def with_number(b: Builder) -> None:
         number = "2"
     if symbol == "**":
         number = b.draw.of("2", "3", "1", "0.5") if one.floating else b.draw.of("2", "3", "0")
-    reverse = symbol in "+-*/" and b.draw.chance(4)
+    reverse = symbol in ("+", "-", "*", "/", "**") and b.draw.chance(4)
     b.make(name, f"{number} {symbol} {one}" if reverse else f"{one} {symbol} {number}")
 
 
@@ -89,6 +101,10 @@ def unary(b: Builder) -> None:
 @rule("elementwise", "elementwise", weight=3, operators=len(_ACTIVATIONS))
 def activation(b: Builder) -> None:
     one = b.float_value()
+    if b.draw.chance(4):
+        called = b.draw.choice(_WITH_OPTIONS)
+        b.make(called.partition("(")[0], f"F.{called.format(one)}")
+        return
     name = b.draw.choice(_ACTIVATIONS if b.draw.chance(2) else _COMMON_ACTIVATIONS)
     extra = ", approximate='tanh'" if name == "gelu" and b.draw.chance(2) else ""
     b.make(name, f"F.{name}({one}{extra})")
@@ -128,7 +144,7 @@ def bitwise(b: Builder) -> None:
     if b.draw.chance(4):
         b.make("bitwise_not", f"~{one}")
         return
-    b.make(name, f"{one} {symbol} {other}")
+    b.make(name, f"{one} {symbol} {b.draw.of('3', '1') if one.integral and b.draw.chance(4) else other}")
 
 
 @rule("elementwise", "elementwise", "booleans", weight=2)
@@ -145,9 +161,9 @@ def choose(b: Builder) -> None:
 def clamp(b: Builder) -> None:
     one = b.pick(lambda value: value.floating or value.integral)
     bounds = (
-        b.draw.of("min=0", "max=1", "-1, 1", "min=-2, max=2")
+        b.draw.of("min=0", "max=1", "-1, 1", "min=-2, max=2", "2, -2")
         if one.integral
-        else b.draw.of("min=0.0", "max=0.5", "-1.0, 1.0", "min=-0.25, max=3.5")
+        else b.draw.of("min=0.0", "max=0.5", "-1.0, 1.0", "min=-0.25, max=3.5", "1.0, -1.0")
     )
     if b.draw.chance(3):
         bounds = f"min={b.pick(lambda value: value.dtype == one.dtype)}"

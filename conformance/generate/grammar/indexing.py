@@ -110,13 +110,36 @@ def add_at(b: Builder) -> None:
     b.make(name, text)
 
 
-@rule("indexing", "views", "integers", operators=3)
+@rule("indexing", "views", "integers", weight=2, operators=5)
+def put_into(b: Builder) -> None:
+    """Copies in which a part is something else."""
+    one, dim = _indexed(b)
+    # no tie that would leave it open which element is taken
+    name, text = b.draw.of(
+        ("select_scatter", f"torch.select_scatter({one}, {one}.select({dim}, 0) * 2, {dim}, {b.draw.of(0, -1)})"),
+        ("slice_scatter", f"torch.slice_scatter({one}, {one}.narrow({dim}, 0, 1) * 2, {dim}, 0, 1)"),
+        ("diagonal_scatter", f"torch.diagonal_scatter({one}, torch.diagonal({one}) * 2)"),
+        (
+            "scatter_reduce",
+            f"torch.scatter_reduce({one}, {dim}, torch.zeros_like({one}, dtype=torch.int64), {one}, "
+            f"'{b.draw.of('sum', 'amax', 'mean', 'prod')}', include_self={b.draw.of(True, False)})",
+        ),
+        (
+            "masked_scatter",
+            f"{one}.masked_scatter({one} > 0, {one} * 2)" if not one.dtype.is_complex else f"{one} * 2",
+        ),
+    )
+    b.make(name, text)
+
+
+@rule("indexing", "views", "integers", operators=4)
 def counting(b: Builder) -> None:
     index = b.pick(lambda value: value.integral and value.rank >= 1)
     name, text = b.draw.of(
         ("one_hot", f"F.one_hot({index}.long() % 4, 4)"),
         ("bucketize", f"torch.bucketize({index}, torch.tensor([0, 2, 5]))"),
         ("searchsorted", f"torch.searchsorted(torch.tensor([-1, 0, 3]), {index}.long())"),
+        ("isin", f"torch.isin({index}, torch.tensor([0, 2]))"),
     )
     b.make(name, text)
 

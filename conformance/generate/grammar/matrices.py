@@ -106,6 +106,24 @@ def products(b: Builder) -> None:
     b.make(name, text)
 
 
+@rule("matrices", "matmul", weight=2, operators=6)
+def other_products(b: Builder) -> None:
+    one = factor(b, least=2)
+    other = b.pick(lambda value: value.dtype == one.dtype and value.rank == 2 and value.shape[-1] == one.shape[-1])
+    row = f"{other}[0]"
+    flat = f"{one}.reshape(-1, {one}.shape[-1])"
+    name, text = b.draw.of(
+        ("inner", f"torch.inner({one}, {other})"),
+        ("einsum", f"torch.einsum('ij,kj->{b.draw.of('ik', 'ki')}', {flat}, {other})"),
+        ("tensordot", f"torch.tensordot({one}, {other}, dims=([{one.rank - 1}], [1]))"),
+        ("cdist", f"torch.cdist({flat}, {other}, p={b.draw.of('1.0', '2.0')})"),
+        ("kron", f"torch.kron({flat}[:2], {other}[:2])"),
+        ("addmv", f"torch.addmv({flat}[:, 0], {flat}, {row}, beta={b.draw.of('1', '0', '0.5')})"),
+        ("addr", f"torch.addr({flat}, {flat}[:, 0], {row}, alpha=2)"),
+    )
+    b.make(name, text)
+
+
 @rule("matrices", "matmul", weight=3, operators=4)
 def attention(b: Builder) -> None:
     one = factor(b, least=2)

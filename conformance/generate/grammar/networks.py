@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.generate.grammar.builder import Abandoned, Builder, Value
+from conformance.generate.grammar.matrices import parameter
 from conformance.generate.grammar.rules import rule
 from conformance.generate.program import TensorSpec
 
@@ -23,37 +24,49 @@ def convolution(b: Builder) -> None:
     one = image(b, rank)
     groups = b.draw.of(1, 1, one.shape[1] or 1)
     out = groups * b.draw.of(1, 2, 3)
-    kernel = b.draw.of(1, 3, 2)
-    shape = (out, one.shape[1] // groups, *([kernel] * (rank - 2)))
-    weight = b.parameter(
-        TensorSpec(one.dtype_name, shape, "contiguous", "ordinary", b.draw.seed(), not b.draw.chance(6))
-    )
-    bias = b.parameter(
-        TensorSpec(one.dtype_name, (out,), "contiguous", "ordinary", b.draw.seed(), not b.draw.chance(6))
-    )
-    extra = f"stride={b.draw.of(1, 2)}, padding={b.draw.of(1, 0, 2)}, dilation={b.draw.of(1, 1, 2)}, groups={groups}"
-    b.make(f"conv{rank - 2}d", f"F.conv{rank - 2}d({one}, {weight}, {bias if b.draw.chance(2) else None}, {extra})")
+    kernel = [b.draw.of(1, 3, 2)] * (rank - 2)
+    strides, paddings = ["1", "2"], ["1", "0", "2", "'same'"]
+    if rank == 4 and b.draw.chance(3):  # what holds for one side is wrong for the other
+        kernel = list(b.draw.of((1, 3), (3, 2)))
+        strides, paddings = ["(2, 1)", "(1, 2)"], ["(1, 0)", "(0, 2)"]
+    weight = parameter(b, one, (out, one.shape[1] // groups, *kernel))
+    bias = parameter(b, one, (out,))
+    extra = f"stride={b.draw.choice(strides)}, padding={b.draw.choice(paddings)}, dilation={b.draw.of(1, 1, 2)}"
+    given = f"{one}, {weight}, {bias if b.draw.chance(2) else None}"
+    b.make(f"conv{rank - 2}d", f"F.conv{rank - 2}d({given}, {extra}, groups={groups})")
 
 
-@rule("networks", "convolution", "parameters")
+@rule("networks", "convolution", "parameters", weight=2)
 def transposed_convolution(b: Builder) -> None:
-    one = image(b)
-    shape = (one.shape[1], b.draw.of(1, 2), 2, 2)
-    weight = b.parameter(
-        TensorSpec(one.dtype_name, shape, "contiguous", "ordinary", b.draw.seed(), not b.draw.chance(6))
+    rank = b.draw.of(4, 4, 3)
+    one = image(b, rank)
+    groups = b.draw.of(1, 1, one.shape[1] or 1)
+    out = b.draw.of(1, 2)
+    weight = parameter(b, one, (one.shape[1], out, *[b.draw.of(2, 3)] * (rank - 2)))
+    bias = parameter(b, one, (groups * out,)) if b.draw.chance(2) else None
+    stride, more = b.draw.of(("1", "0"), ("2", "0"), ("2", "1"), ("3", "2"))
+    extra = (
+        f"stride={stride}, padding={b.draw.of('0', '1')}, output_padding={more}, dilation={b.draw.of('1', '1', '2')}"
     )
-    b.make("conv_transpose2d", f"F.conv_transpose2d({one}, {weight}, stride={b.draw.of(1, 2)})")
+    name = f"conv_transpose{rank - 2}d"
+    b.make(name, f"F.{name}({one}, {weight}, {bias}, {extra}, groups={groups})")
 
 
-@rule("networks", "convolution", weight=3, operators=5)
+@rule("networks", "convolution", weight=4, operators=5)
 def pool(b: Builder) -> None:
     one = image(b)
+    counted = f"count_include_pad={b.draw.of(True, False)}"
+    ceil = f"ceil_mode={b.draw.of(True, True, False)}"
     name, text = b.draw.of(
+        ("max_pool2d", f"F.max_pool2d({one}, 3, stride=2, padding=1)"),
         ("max_pool2d", f"F.max_pool2d({one}, 2, stride=1, padding=1)"),
-        ("max_pool2d", f"F.max_pool2d({one}, {b.draw.of(1, 2, 3)}, ceil_mode={b.draw.of(True, True, False)})"),
+        ("max_pool2d", f"F.max_pool2d({one}, {b.draw.of(1, 2, 3)}, {ceil})"),
         ("max_pool2d", f"F.max_pool2d({one}, 2, stride=1, dilation=2)"),
-        ("avg_pool2d", f"F.avg_pool2d({one}, 2, stride=1, padding=1, count_include_pad={b.draw.of(True, False)})"),
-        ("avg_pool2d", f"F.avg_pool2d({one}, {b.draw.of(2, 3)}, ceil_mode={b.draw.of(True, True, False)})"),
+        ("max_pool2d", f"F.max_pool2d({one}, (1, 2), stride=(1, 2))"),
+        ("avg_pool2d", f"F.avg_pool2d({one}, 3, stride=2, padding=1, {counted}, {ceil})"),
+        ("avg_pool2d", f"F.avg_pool2d({one}, 2, stride=1, padding=1, {counted})"),
+        ("avg_pool2d", f"F.avg_pool2d({one}, {b.draw.of(2, 3)}, {ceil})"),
+        ("avg_pool2d", f"F.avg_pool2d({one}, (2, 1), stride=(2, 1))"),
         ("avg_pool2d", f"F.avg_pool2d({one}, 2, padding=1, ceil_mode=True, divisor_override=3)"),
         ("adaptive_avg_pool2d", f"F.adaptive_avg_pool2d({one}, {b.draw.of('1', '(2, 3)')})"),
         ("adaptive_max_pool2d", f"F.adaptive_max_pool2d({one}, 1)"),
@@ -61,7 +74,39 @@ def pool(b: Builder) -> None:
     b.make(name, text)
 
 
-@rule("networks", "convolution", "parameters", weight=2)
+@rule("networks", "convolution", weight=2, operators=5)
+def other_pools(b: Builder) -> None:
+    one = image(b, 3)
+    name, text = b.draw.of(
+        ("max_pool1d", f"F.max_pool1d({one}, 2, ceil_mode={b.draw.of(False, True)})"),
+        ("avg_pool1d", f"F.avg_pool1d({one}, 2, stride=1, padding=1, count_include_pad={b.draw.of(True, False)})"),
+        ("adaptive_avg_pool1d", f"F.adaptive_avg_pool1d({one}, {b.draw.of(1, 2)})"),
+        ("max_pool2d_with_indices", f"F.max_pool2d({one}, {b.draw.of('2', '(1, 2)')}, return_indices=True)"),
+        ("lp_pool2d", f"F.lp_pool2d({one}, 2.0, {b.draw.of('2', '(1, 2)')})"),
+    )
+    b.make(name, text, several=2 if name.endswith("indices") else 1)
+
+
+@rule("networks", "convolution", "views", "parameters", weight=2, operators=5)
+def rearranged(b: Builder) -> None:
+    """What moves elements between the channels and the places of an image, or takes them from between its places."""
+    one = image(b)
+    corners = b.draw.of(True, False)
+    theta = b.buffer(TensorSpec(one.dtype_name, (1, 2, 3), "contiguous", "ordinary", b.draw.seed()))
+    grid = f"F.affine_grid({theta}.expand({one}.shape[0], 2, 3), list({one}.shape), {corners})"
+    beyond = b.draw.of("zeros", "border", "reflection")
+    name, text = b.draw.of(
+        ("pixel_shuffle", f"F.pixel_shuffle({one}.repeat(1, 4, 1, 1), 2)"),
+        ("pixel_unshuffle", f"F.pixel_unshuffle({one}.repeat(1, 1, 2, 2), 2)"),
+        ("channel_shuffle", f"F.channel_shuffle({one}.repeat(1, 2, 1, 1), 2)"),
+        ("im2col", f"F.unfold({one}, 2, padding={b.draw.of(0, 1)}, stride={b.draw.of(1, 2)})"),
+        ("col2im", f"F.fold(F.unfold({one}, 2), ({one}.shape[2], {one}.shape[3]), 2)"),
+        ("grid_sampler", f"F.grid_sample({one}, {grid}, padding_mode='{beyond}', align_corners={corners})"),
+    )
+    b.make(name, text)
+
+
+@rule("networks", "convolution", "parameters", weight=3)
 def batch_norm(b: Builder) -> None:
     one = b.pick(lambda value: str(value.dtype) == "torch.float32" and value.rank in (2, 4) and value.shape[1] > 0)
     name = b.module(f"torch.nn.BatchNorm{'1d' if one.rank == 2 else '2d'}({one.shape[1]})")
@@ -71,20 +116,23 @@ def batch_norm(b: Builder) -> None:
 @rule("networks", "convolution", "parameters", weight=2)
 def layer_norm(b: Builder) -> None:
     one = b.float_value(least=1)
-    width = one.shape[-1]
-    weight = b.parameter(
-        TensorSpec(one.dtype_name, (width,), "contiguous", "ordinary", b.draw.seed(), not b.draw.chance(6))
-    )
-    b.make("layer_norm", f"F.layer_norm({one}, ({width},), {b.draw.of('None', str(weight))})")
+    shape = one.shape[-b.draw.of(1, 1, 2) :]
+    weight, bias = (parameter(b, one, shape) if b.draw.chance(2) else None for _ in range(2))
+    b.make("layer_norm", f"F.layer_norm({one}, {shape}, {weight}, {bias}, {b.draw.of('1e-5', '1e-3')})")
 
 
-@rule("networks", "convolution", operators=3)
+@rule("networks", "convolution", "parameters", weight=2, operators=3)
 def other_norms(b: Builder) -> None:
     one = b.float_value(least=3)
+    channels = one.shape[1]
+    weight, bias = (parameter(b, one, (channels,)) if b.draw.chance(2) else None for _ in range(2))
+    eps = b.draw.of("1e-5", "1e-2")
+    groups = b.draw.of(1, channels, 2)
     name, text = b.draw.of(
-        ("group_norm", f"F.group_norm({one}, 1)"),
-        ("instance_norm", f"F.instance_norm({one})"),
-        ("rms_norm", f"F.rms_norm({one}, ({one.shape[-1]},))"),
+        ("group_norm", f"F.group_norm({one}, {groups}, {weight}, {bias}, {eps})"),
+        ("instance_norm", f"F.instance_norm({one}, None, None, {weight}, {bias}, eps={eps})"),
+        ("rms_norm", f"F.rms_norm({one}, ({one.shape[-1]},), eps={eps})"),
+        ("local_response_norm", f"F.local_response_norm({one}, {b.draw.of(2, 3)})"),
     )
     b.make(name, text)
 
@@ -93,34 +141,41 @@ def other_norms(b: Builder) -> None:
 def pad(b: Builder) -> None:
     one = b.float_value(least=1)
     amounts = b.draw.of("(1, 2)", "(0, 3)", "(-1, 1)", "(2, 1, 0, 1)")
-    mode = b.draw.of(f"value={b.draw.of('0.0', '1.5')}", "mode='constant'", "mode='replicate'", "mode='reflect'")
+    mode = b.draw.of(
+        f"value={b.draw.of('0.0', '1.5')}", "mode='constant'", "mode='replicate'", "mode='reflect'", "mode='circular'"
+    )
     b.make("pad", f"F.pad({one}, {amounts}, {mode})")
 
 
-@rule("networks", "views", "integers", "parameters", weight=2)
+@rule("networks", "views", "integers", "parameters", weight=6)
 def embedding(b: Builder) -> None:
     try:
         index = b.pick(lambda value: value.integral)
     except Abandoned:
         (index,) = b.make("gt", f"({b.float_value()} > 0).long()")
     dtype = b.draw.of("float32", "float64") if "float64" not in b.missing else "float32"
-    table = b.parameter(
-        TensorSpec(
-            dtype, (b.draw.of(4, 7), b.draw.of(3, 2)), "contiguous", "ordinary", b.draw.seed(), not b.draw.chance(6)
-        )
-    )
+    shape = (b.draw.of(4, 7), b.draw.of(3, 2))
+    table = b.parameter(TensorSpec(dtype, shape, "contiguous", "ordinary", b.draw.seed(), not b.draw.chance(6)))
     bound = "" if b.draw.chance(4) else f" % {table}.shape[0]"
     if bound and b.draw.chance(6):
         bound += " - 1"  # below zero, which PyTorch refuses
     padding = f", padding_idx={b.draw.of(0, 1, -1)}" if b.draw.chance(2) else ""
+    if index.rank == 2 and b.draw.chance(2):
+        b.make(
+            "embedding_bag",
+            f"F.embedding_bag({index}.long(){bound}, {table}, mode='{b.draw.of('mean', 'sum', 'max')}')",
+        )
+        return
     b.make("embedding", f"F.embedding({index}.long(){bound}, {table}{padding})")
 
 
-@rule("networks", "convolution")
+@rule("networks", "convolution", weight=2)
 def interpolate(b: Builder) -> None:
     one = image(b)
-    mode = b.draw.of("mode='nearest'", "mode='bilinear', align_corners=False", "mode='bilinear', align_corners=True")
-    b.make("interpolate", f"F.interpolate({one}, scale_factor=2.0, {mode})")
+    modes = ["mode='nearest'", "mode='nearest-exact'", "mode='area'"]
+    modes += [f"mode='{kind}', align_corners={flag}" for kind in ("bilinear", "bicubic") for flag in (False, True)]
+    size = b.draw.of("scale_factor=2.0", "scale_factor=0.5", "scale_factor=1.5", "size=(3, 4)", "size=(1, 7)")
+    b.make("interpolate", f"F.interpolate({one}, {size}, {b.draw.choice(modes)})")
 
 
 @rule("networks", "in_place", "elementwise", "input_mutation", traits=("keeps_writes", "trains"))
@@ -158,7 +213,12 @@ def dropout_in_evaluation(b: Builder) -> None:
 @rule("networks", "random_numbers", "views", traits=("trains",))
 def random_like(b: Builder) -> None:
     one = _of_many(b)
-    name = b.draw.of("rand_like", "randn_like")
+    name, text = b.draw.of(
+        ("rand_like", f"torch.rand_like({one})"),
+        ("randn_like", f"torch.randn_like({one})"),
+        ("bernoulli", f"torch.bernoulli(torch.full_like({one}, 0.5))"),
+        ("rand", f"torch.rand({one}.numel()).reshape({one}.shape)"),
+    )
     for _ in range(b.draw.of(1, 1, 2)):
-        b.make(name, f"{one} + torch.{name}({one})")
+        b.make(name, f"{one} + {text}")
     b.marks.add("random")

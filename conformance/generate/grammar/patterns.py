@@ -89,6 +89,39 @@ def recurrent(b: Builder) -> None:
     b.make(kind.lower(), f"{cell}({one})", like=like, several=2)
 
 
+@rule("networks", "convolution", "matmul", "reductions", "submodules", "parameters", weight=3, operators=1)
+def modules(b: Builder) -> None:
+    """Layers as PyTorch has them, each with options that a compiler may pass over."""
+    one = image(b, b.draw.of(3, 4))
+    if one.dtype_name != "float32" or 0 in one.shape:
+        raise Abandoned
+    channels, width = one.shape[1], one.shape[-1]
+    kinds = [
+        ("group_norm", f"GroupNorm({b.draw.of(1, channels)}, {channels}, eps={b.draw.of('1e-5', '1e-2')})"),
+        ("layer_norm", f"LayerNorm({width}, elementwise_affine={b.draw.of(True, False)})"),
+        ("flatten", f"Flatten({b.draw.of('', '2')})"),
+        ("softmax", f"Softmax(dim={b.draw.of(1, -1, 2)})"),
+        ("prelu", f"PReLU({b.draw.of(1, channels)})"),
+        ("unflatten", f"Unflatten(1, (1, {channels}))"),
+    ]
+    if one.rank == 3:
+        kinds += [
+            ("multi_head_attention", f"TransformerEncoderLayer({width}, 1, 4, dropout=0.0, batch_first=True)"),
+            ("conv1d", f"Conv1d({channels}, 2, 3, padding=1, padding_mode='{b.draw.of('zeros', 'circular')}')"),
+            ("instance_norm", f"InstanceNorm1d({channels}, affine=True, track_running_stats={b.draw.of(False, True)})"),
+            ("linear", f"Sequential(torch.nn.Linear({width}, 3), torch.nn.GELU(), torch.nn.Linear(3, {width}))"),
+        ]
+    else:
+        kinds += [
+            ("conv2d", f"Conv2d({channels}, 2, 3, padding=1, padding_mode='{b.draw.of('reflect', 'circular')}')"),
+            ("conv_transpose2d", f"ConvTranspose2d({channels}, 2, 2, stride=2)"),
+            ("interpolate", "Upsample(scale_factor=2, mode='bilinear')"),
+            ("adaptive_avg_pool2d", "AdaptiveAvgPool2d((1, 2))"),
+        ]
+    name, constructor = b.draw.choice(kinds)
+    b.make(name, f"{b.module(f'torch.nn.{constructor}')}({one})")
+
+
 @rule("matrices", "matmul", "parameters", weight=3, operators=1)
 def layers(b: Builder) -> None:
     one = factor(b, least=1)
@@ -152,20 +185,25 @@ def in_another_dtype(b: Builder) -> None:
 
 @rule("views", "views", weight=3, operators=1)
 def apart_and_together(b: Builder) -> None:
-    one = b.pick(lambda value: value.rank >= 1)
+    one = given = b.pick(lambda value: value.rank >= 1)
     dim = b.dim(one)
     size = one.shape[dim]
     if size < 2:
         raise Abandoned
+    if b.draw.chance(2):  # what is taken apart is used by nothing else, and the parts live on in its memory
+        one = b.make("clone", f"{given}.clone()" if given.dtype_name == "bool" else f"{given} * 2")[0]
     how = b.draw.of(
         f"torch.split({one}, [1, {size - 1}], dim={dim})",
         f"torch.tensor_split({one}, 2, dim={dim})",
         f"torch.chunk({one}, 2, dim={dim})",
     )
     first, second = b.make("split", how, several=2)
+    other = b.make("add", f"{given} + 1")[0] if one is not given else None
     parts = b.draw.of(f"{first}, {second}", f"{second}, {first}", f"{first}, {first}", f"{second}")
     joined = b.make("cat", f"torch.cat([{parts}], dim={b.draw.of(dim, dim, 0)})")[0]
-    if b.draw.chance(3):
+    if other is not None and not b.draw.chance(4):
+        b.make("add", f"{joined} + {other}.sum()")
+    elif b.draw.chance(3):
         b.make("slice", f"{joined}.narrow({dim}, 0, 1)")
 
 

@@ -38,6 +38,26 @@ def extreme(b: Builder) -> None:
     b.make(name, f"torch.{name}({one}, dim={b.dim(one)}{keep})", several=2)
 
 
+@rule("reductions", "reductions", weight=2, operators=8)
+def reduced_otherwise(b: Builder) -> None:
+    """Reductions that compilers write out of others, or leave out what they do not expect."""
+    one = b.float_value(least=1)
+    dim, keep = b.dim(one), f"keepdim={b.draw.of(True, False)}"
+    name, text = b.draw.of(
+        ("std_mean", f"torch.std_mean({one}, dim={dim}, correction={b.draw.of(0, 1)}, {keep})"),
+        ("var_mean", f"torch.var_mean({one}, dim={dim}, correction={b.draw.of(0, 1)}, {keep})"),
+        ("aminmax", f"torch.aminmax({one}, dim={dim}, {keep})"),
+        ("nansum", f"torch.nansum({one}, dim={dim}, {keep})"),
+        ("nanmean", f"torch.nanmean({one}, dim={dim}, {keep})"),
+        ("logcumsumexp", f"torch.logcumsumexp({one}, dim={dim})"),
+        ("diff", f"torch.diff({one}, dim={dim})"),
+        ("kthvalue", f"torch.kthvalue({one}, 1, dim={dim}, {keep})[0]"),
+        ("max", f"{b.draw.of('torch.max', 'torch.min', 'torch.median')}({one})"),
+        ("sum", f"torch.sum({one}, dim=(0, -1), {keep})" if one.rank > 1 else f"{one}.sum()"),
+    )
+    b.make(name, text, several=2 if name in ("std_mean", "var_mean", "aminmax") else 1)
+
+
 @rule("reductions", "reductions", operators=2)
 def index_of_extreme(b: Builder) -> None:
     one = b.pick(_comparable)
@@ -91,26 +111,3 @@ def norm(b: Builder) -> None:
         ("norm", f"torch.norm({one})"),
     )
     b.make(name, text)
-
-
-@rule("reductions", "reductions", operators=4)
-def losses(b: Builder) -> None:
-    one = b.float_value()
-    other = b.pick(lambda value: value.floating and value.shape == one.shape)
-    name = b.draw.of("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
-    b.make(
-        name, f"F.{name}({one}, {other}{b.draw.of('', ', reduction=' + repr('sum'), ', reduction=' + repr('none'))})"
-    )
-
-
-@rule("reductions", "reductions", "integers", operators=2)
-def cross_entropy(b: Builder) -> None:
-    one = b.float_value(rank=2)
-    index = b.make("argmax", f"torch.argmax({one}, dim=1)")[0]
-    reduction = b.draw.of("mean", "sum", "none")
-    ignored = b.draw.of("", ", ignore_index=0", ", ignore_index=1")
-    if b.draw.chance(2):
-        b.make("nll_loss", f"F.nll_loss({one}, {index}, reduction='{reduction}'{ignored})")
-    else:
-        smoothing = b.draw.of("", ", label_smoothing=0.1")
-        b.make("cross_entropy", f"F.cross_entropy({one}, {index}, reduction='{reduction}'{ignored}{smoothing})")

@@ -17,6 +17,9 @@ def view(b: Builder) -> None:
         ("slice", f"{one}[..., ::2]"),
         ("slice", f"{one}[..., {start}:{start + 2}]"),
         ("slice", f"{one}[:-1]"),
+        ("slice", f"{one}[..., 1::2]"),
+        ("slice", f"{one}[-2:]"),
+        ("slice", f"{one}[:, -1:]" if one.rank > 1 else f"{one}[None]"),
         ("select", f"{one}[{b.draw.of(0, -1)}]"),
         ("select", f"{one}.select({dim}, 0)"),
         ("transpose", f"{one}.transpose(0, -1)"),
@@ -71,6 +74,19 @@ def join(b: Builder) -> None:
     b.make(name, f"torch.{name}([{one}, {other}{third}], dim={b.dim(one)})")
 
 
+@rule("views", "views", operators=4)
+def joined_otherwise(b: Builder) -> None:
+    one = b.pick()
+    other = b.pick(lambda value: value.rank == one.rank)
+    name, text = b.draw.of(
+        ("hstack", f"torch.hstack([{one}, {other}])"),
+        ("vstack", f"torch.vstack([{one}, {other}])"),
+        ("dstack", f"torch.dstack([{one}, {other}])"),
+        ("block_diag", f"torch.block_diag({one}, {other})"),
+    )
+    b.make(name, text)
+
+
 @rule("views", "views", weight=2)
 def split(b: Builder) -> None:
     one = b.pick(lambda value: value.rank >= 1)
@@ -78,7 +94,9 @@ def split(b: Builder) -> None:
     size = one.shape[dim]
     if size < 2:
         return
-    if b.draw.chance(2):
+    if b.draw.chance(4):
+        b.make("unbind", f"torch.unbind({one}.narrow({dim}, 0, 2), dim={dim})", several=2)
+    elif b.draw.chance(2):
         b.make("chunk", f"torch.chunk({one}, 2, dim={dim})", several=2)
     else:
         b.make("split", f"torch.split({one}, [1, {size - 1}], dim={dim})", several=2)

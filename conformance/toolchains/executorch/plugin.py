@@ -17,9 +17,10 @@ from conformance.toolchains.libraries import details_of_libraries, problems_of_l
 _HERE = "conformance.toolchains.executorch"
 #: Operators that Core ATen has not, or ExecuTorch no kernel for: no program that has one can be made or loaded.
 _NO_KERNEL = (
-    "adaptive_max_pool2d", "argsort", "bitwise_left_shift", "bitwise_right_shift", "bucketize", "copysign", "cummax",
-    "cummin", "cumprod", "erfc", "exp2", "fmax", "fmin", "hypot", "masked_select", "median", "searchsorted", "signbit",
-    "sort", "unfold", "unique",
+    "adaptive_max_pool2d", "addmv", "argsort", "bitwise_left_shift", "bitwise_right_shift", "bucketize", "copysign",
+    "cummax", "cummin", "cumprod", "diagonal_scatter", "embedding_bag", "erfc", "exp2", "fmax", "fmin",
+    "grid_sampler", "hypot", "kthvalue", "lgamma", "local_response_norm", "logcumsumexp", "masked_select", "median",
+    "scatter_reduce", "searchsorted", "signbit", "sort", "std_mean", "unfold", "unique", "var_mean",
 )  # fmt: skip
 _NO_DTYPE = ("complex64",)
 #: Operators whose results have sizes that values decide, of which a plan knows no more than the largest.

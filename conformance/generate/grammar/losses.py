@@ -1,0 +1,72 @@
+"""Statements that say how far a result is from what it should be: losses, and distances."""
+
+from __future__ import annotations
+
+from conformance.generate.grammar.builder import Builder
+from conformance.generate.grammar.rules import rule
+from conformance.generate.program import TensorSpec
+
+
+@rule("reductions", "reductions", operators=4)
+def losses(b: Builder) -> None:
+    one = b.float_value()
+    other = b.pick(lambda value: value.floating and value.shape == one.shape)
+    name = b.draw.of("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+    b.make(
+        name, f"F.{name}({one}, {other}{b.draw.of('', ', reduction=' + repr('sum'), ', reduction=' + repr('none'))})"
+    )
+
+
+@rule("reductions", "reductions", "integers", weight=4, operators=2)
+def cross_entropy(b: Builder) -> None:
+    one = b.float_value(rank=2)
+    index = b.make("argmax", f"torch.argmax({one}, dim=1)")[0]
+    reduction = b.draw.of("mean", "sum", "none")
+    ignored = b.draw.of("", ", ignore_index=0", ", ignore_index=1")
+    if "parameters" not in b.missing and b.draw.chance(3):
+        spec = TensorSpec(one.dtype_name, (one.shape[1],), "contiguous", "positive", b.draw.seed())
+        ignored += f", weight={b.buffer(spec)}"
+    if b.draw.chance(2):
+        b.make("nll_loss", f"F.nll_loss({one}, {index}, reduction='{reduction}'{ignored})")
+    else:
+        smoothing = b.draw.of("", ", label_smoothing=0.1")
+        b.make("cross_entropy", f"F.cross_entropy({one}, {index}, reduction='{reduction}'{ignored}{smoothing})")
+
+
+@rule("reductions", "reductions", "elementwise", weight=2, operators=5)
+def losses_of_probabilities(b: Builder) -> None:
+    one = b.float_value(least=1)
+    other = b.pick(lambda value: value.floating and value.shape == one.shape)
+    reduction = f"reduction='{b.draw.of('mean', 'sum', 'none')}'"
+    width = one.shape[-1]
+    weight = b.draw.of("None", f"torch.linspace(0.5, 2.0, {width}, dtype={one}.dtype)")
+    name, text = b.draw.of(
+        (
+            "binary_cross_entropy_with_logits",
+            f"F.binary_cross_entropy_with_logits({one}, torch.sigmoid({other}), pos_weight={weight}, {reduction})",
+        ),
+        (
+            "binary_cross_entropy",
+            f"F.binary_cross_entropy(torch.sigmoid({one}), torch.sigmoid({other}), weight={weight}, {reduction})",
+        ),
+        (
+            "kl_div",
+            f"F.kl_div(F.log_softmax({one}, dim=-1), F.softmax({other}, dim=-1), "
+            f"reduction='{b.draw.of('batchmean', 'sum', 'none')}')",
+        ),
+        ("poisson_nll_loss", f"F.poisson_nll_loss({one}, {other}, {reduction})"),
+        ("soft_margin_loss", f"F.soft_margin_loss({one}, torch.sign({other}), {reduction})"),
+    )
+    b.make(name, text)
+
+
+@rule("reductions", "reductions", "elementwise", weight=2, operators=3)
+def distances(b: Builder) -> None:
+    one = b.float_value(least=2)
+    other = b.pick(lambda value: value.floating and value.rank >= 1 and value.shape[-1] == one.shape[-1])
+    name, text = b.draw.of(
+        ("cosine_similarity", f"F.cosine_similarity({one}, {other}, dim=-1)"),
+        ("pairwise_distance", f"F.pairwise_distance({one}, {other}, keepdim={b.draw.of(False, True)})"),
+        ("triplet_margin_loss", f"F.triplet_margin_loss({one}, {other}, {one} * 0.5)"),
+    )
+    b.make(name, text)
