@@ -32,7 +32,7 @@ _SIGNED = frozenset(
     (
         *("abs", "add", "ceil", "copysign", "div", "floor", "mul", "neg", "positive", "reciprocal", "round", "sqrt"),
         *("sub", "true_divide", "trunc", "bool", "copy", "detach", "clone", "contiguous", "double", "float", "half"),
-        *("int", "len", "list", "long", "range", "tensor", "to", "tuple", "type_as", "zip", "append", "keys"),
+        *("int", "len", "list", "long", "range", "size", "tensor", "to", "tuple", "type_as", "zip", "append", "keys"),
         *("cat", "chunk", "diagonal", "expand", "expand_as", "fill", "flatten", "flip", "full", "full_like", "gather"),
         *("index_select", "masked_fill", "movedim", "narrow", "ones", "ones_like", "permute", "repeat", "reshape"),
         *("roll", "select", "split", "squeeze", "stack", "swapaxes", "t", "take_along_dim", "tensor_split", "tile"),

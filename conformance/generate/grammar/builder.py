@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
@@ -23,6 +24,9 @@ from conformance.toolchains import ProgramTraits
 _MOST_ELEMENTS = 70_000
 #: The same of a parameter or a buffer.
 _MOST_WEIGHTS = 1_500_000
+
+#: How a program asks for one size.
+_SIZE = re.compile(r"\.shape\[(-?\d+)\]")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -198,6 +202,7 @@ class Builder:
         if operator in self.traits.lacks:
             raise Abandoned
         names = [self._name() for _ in range(several)]
+        expression = self._spelt(expression)
         result = self._evaluate(like or expression)
         results = list(result) if isinstance(result, tuple | list) else [result]
         if len(results) < several or not all(isinstance(each, torch.Tensor) for each in results):
@@ -230,26 +235,30 @@ class Builder:
             raise  # the rule is wrong, and not what it was drawn for
         except Exception:  # PyTorch refuses arguments by exceptions of any kind
             raise Abandoned from None
-        self._lines.append(Line(operator, statement))
+        self._lines.append(Line(operator, self._spelt(statement)))
         if mark:
             self.marks.add(mark)
 
     def check(self, text: str) -> None:
         """Append a statement that may raise, and does nothing else."""
-        self._lines.append(Line("raise", text))
+        self._lines.append(Line("raise", self._spelt(text)))
 
     def block(self, operator: str, text: str, name: str, like: str) -> Value:
         """Append a statement of several lines that binds ``name`` to something of the sizes and dtype of ``like``."""
         tensor = self._evaluate(like)
         if not isinstance(tensor, torch.Tensor):
             raise Abandoned
-        self._lines.append(Line(operator, text))
+        self._lines.append(Line(operator, self._spelt(text)))
         self._names[name] = tensor
         return self._add(Value(name, tensor, "made", fresh=False))
 
     def name(self) -> str:
         """A name that no value has."""
         return self._name()
+
+    def _spelt(self, text: str) -> str:
+        """A text in which sizes are asked for in one of two ways, which are two operators of TorchScript."""
+        return _SIZE.sub(r".size(\1)", text) if _SIZE.search(text) and self.draw.chance(2) else text
 
     def _evaluate(self, expression: str) -> Any:
         try:

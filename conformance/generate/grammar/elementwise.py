@@ -69,13 +69,14 @@ def with_number(b: Builder) -> None:
         ("-", "sub"),
         ("/", "div"),
         ("**", "pow"),
+        ("**", "pow"),
         ("//", "floor_divide"),
         ("%", "remainder"),
     )
     if symbol in ("/", "//", "%") and number == "0":
         number = "2"
     if symbol == "**":
-        number = b.draw.of("2", "3", "1", "0.5") if one.floating else b.draw.of("2", "3", "0")
+        number = b.draw.of("2", "3", "3", "-1", "0.5", "1", "-2") if one.floating else b.draw.of("2", "3", "0")
     reverse = symbol in ("+", "-", "*", "/", "**") and b.draw.chance(4)
     b.make(name, f"{number} {symbol} {one}" if reverse else f"{one} {symbol} {number}")
 

@@ -174,6 +174,20 @@ def normalised_by_hand(b: Builder) -> None:
             b.make("log", f"({one} - {most}).exp().sum(dim={dim}, keepdim=True).log() + {most}")
 
 
+@rule("elementwise", "elementwise", weight=2, operators=1)
+def activation_written_out(b: Builder) -> None:
+    one = b.float_value()
+    cube = b.draw.of(f"{one} ** 3", f"torch.pow({one}, 3.0)", f"{one} * {one} * {one}")
+    name, text = b.draw.of(
+        ("tanh", f"0.5 * {one} * (1.0 + torch.tanh(0.7978845608 * ({one} + 0.044715 * {cube})))"),
+        ("erf", f"{one} * 0.5 * (1.0 + torch.erf({one} / 1.41421))"),
+        ("sigmoid", f"{one} * torch.sigmoid({b.draw.of('1.702', '1.0')} * {one})"),
+        ("clamp", f"{one} * torch.clamp({one} + 3.0, 0.0, 6.0) / 6.0"),
+        ("pow", f"torch.relu({one}) ** 2"),
+    )
+    b.make(name, text)
+
+
 @rule("reductions", "reductions", "mixed_dtypes", weight=2, operators=1)
 def in_another_dtype(b: Builder) -> None:
     one = b.pick(lambda value: not value.dtype.is_complex and value.rank >= 1)
