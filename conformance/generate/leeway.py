@@ -12,10 +12,13 @@ from typing import Any
 from conformance.generate.program import Program, TensorSpec, Trial
 
 #: Operators that take the root of a sum of squares, or divide by it.
-_SQUARES = frozenset(("std", "var", "norm", "vector_norm", "normalize"))
+_SQUARES = frozenset(
+    ("std", "var", "norm", "vector_norm", "normalize", "std_mean", "var_mean", "pairwise_distance", "cosine_similarity")
+)
 #: What adds up many numbers, in whatever order.
 _SUMS = re.compile(
-    r"@|attention|avg_pool|bmm|conv|cumsum|dot|einsum|interpolate|linear|loss|matmul|\bmm\b|mv|mean|norm|std|sum|var"
+    r"@|attention|avg_pool|bmm|cdist|conv|cumsum|distance|dot|einsum|\bfold|inner|interpolate|kl_div|linear|loss|lp_pool"
+    r"|matmul|\bmm\b|mv|mean|norm|similarity|std|sum|var"
 )
 #: What eager PyTorch says that has an operator, and none for this dtype.
 _NO_KERNEL = re.compile(

@@ -303,6 +303,7 @@ def build(program: Program, seed: int, *, wide: bool = False) -> torch.nn.Module
     return model.double() if wide else model
 
 
+#: Layers whose weights are ones and zeros until they are trained.
 _NORMS = (torch.nn.modules.batchnorm._NormBase, torch.nn.GroupNorm, torch.nn.LayerNorm)
 #: What a norm keeps, and between which numbers it lies then.
 _AS_TRAINED = (("running_var", 0.5, 2.0), ("weight", 0.5, 2.0), ("running_mean", -1.0, 1.0), ("bias", -1.0, 1.0))

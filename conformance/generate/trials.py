@@ -12,6 +12,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from conformance.api import features
 from conformance.generate.calls import Calls
 from conformance.generate.drawing import Draw
 from conformance.generate.program import ELSEWHERE, MODES_OF_LOWERING, Argument, Call, Program, Step, Trial
@@ -46,7 +47,7 @@ def scenario_trials(scope: Scope) -> st.SearchStrategy[Trial]:
 @st.composite
 def _program_trial(draw: Any, scope: Scope) -> Trial:
     drawing, traits = Draw(draw), scope.traits
-    if traits.trains and not scope.training and not {"training", "gradients"}.intersection(scope.missing):
+    if traits.trains and not scope.training and features.training.name not in scope.missing:
         scope = dataclasses.replace(scope, training=drawing.chance(3))
     program, arguments = draw_program(drawing, scope)
     trial = _Events(drawing, scope, [(program, arguments)])

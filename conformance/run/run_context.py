@@ -181,6 +181,7 @@ class RunContext:
                     strides=traits.keeps_strides,
                     writes=traits.keeps_writes,
                     gradients=traits.keeps_gradients,
+                    signatures=traits.saves,
                     tolerances=description.tolerances,
                     gist=toolchain.gist,
                 ),

@@ -165,6 +165,24 @@ def test_where_lowering_is_costly_calls_are_mostly_of_one_kind() -> None:
     assert kinds("executorch") < 0.8 * kinds("torchscript")
 
 
+@pytest.mark.parametrize(
+    ("toolchain", "missing", "least", "most"),
+    [("dynamo", frozenset(), 0.1, 0.5), ("dynamo", frozenset({"training"}), 0, 0), ("torchscript", frozenset(), 0, 0)],
+)
+def test_some_programs_of_any_theme_are_gone_back_from(
+    toolchain: str, missing: frozenset[str], least: float, most: float
+) -> None:
+    trials = drawn(scope_of(toolchain, "views", missing), 100, 2)
+    assert least <= sum(any(call.backward for call in trial.calls) for trial in trials) / len(trials) <= most
+
+
+def test_no_weight_is_larger_than_memory_allows() -> None:
+    scope = scope_of("torchscript", "matrices")
+    builder = Builder(ByChance(1), scope.traits)
+    with pytest.raises(Abandoned):
+        builder.parameter(TensorSpec("float32", (40003, 40003), "contiguous", "ordinary", 1, True))
+
+
 def test_what_no_other_statement_uses_is_mostly_returned() -> None:
     """A statement whose value neither a result nor another statement has shows nothing."""
     programs = [trial.programs[0] for trial in drawn(scope_of("dynamo", "matrices"), 80, 5)]

@@ -360,21 +360,25 @@ def test_who_has_more_memory_under_a_view_is_right() -> None:
     assert found(trial, lambda module: lambda x: torch.ones(2, 2)) == []
 
 
-@pytest.mark.parametrize(("refused", "observables"), [(type(None), []), (torch.Tensor, ["error", "error", "error"])])
-def test_who_refuses_what_a_model_is_not_meant_to_be_given_is_right(refused: type, observables: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("refused", "signatures", "observables"),
+    [(type(None), True, []), (type(None), False, ["error"]), (torch.Tensor, True, ["error"] * 3)],
+)
+def test_who_refuses_what_a_signature_does_not_take_is_right(
+    refused: type, signatures: bool, observables: list[str]
+) -> None:
     trial = trial_of("v0 = x1 + 1", *[TensorSpec("float32", (2,))] * 2, result="(v0, x0)", calls=2)
     wrong = dataclasses.replace(trial.steps[-1], action="fail", detail="None")
     trial = dataclasses.replace(trial, steps=(*trial.steps, wrong, trial.steps[-1]))
 
     def strict(module: torch.nn.Module) -> Callable[..., Any]:
         def call(*arguments: Any) -> Any:
-            if isinstance(arguments[0], refused):
-                raise TypeError("that is not taken")
+            assert not isinstance(arguments[0], refused)
             return module(*arguments)
 
         return call
 
-    assert found(trial, strict) == observables
+    assert found(trial, strict, Rules(signatures=signatures)) == observables
 
 
 def test_who_does_not_raise_what_depends_on_values_is_wrong() -> None:

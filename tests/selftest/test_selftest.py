@@ -15,11 +15,13 @@ from support.places import REPOSITORY
 from support.project import Project, wait_until
 from torch_conformance_saboteurs.catalogue import SABOTEURS
 
+from conformance.api.availability import Availability
 from conformance.cli import main
-from conformance.contract import Level, contract_clauses
+from conformance.contract import Level, SpeaksOf, contract_clauses
 from conformance.contract.score import succeeded
+from conformance.run.plan import Cell
 from conformance.selftest.matrix import result_text
-from conformance.selftest.trials import FORMAT, conforming_backends
+from conformance.selftest.trials import FORMAT, _chunks, conforming_backends
 
 
 def one_for_each_clause() -> list[str]:
@@ -156,3 +158,14 @@ def test_a_target_that_is_not_known_is_explained(project: Project) -> None:
     done = subprocess.run(command, env=project.environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 2
     assert "is for the target 'moon', where one of local, native was expected" in done.stderr
+
+
+def test_cells_that_take_long_are_tried_first_and_each_by_itself() -> None:
+    clauses = contract_clauses("torchscript")
+    cells = [Cell(clause, "mine", case, "full", Availability.FULL, None) for clause in clauses for case in "ab"]
+    chunks = _chunks(cells)
+    assert sorted(cell.id for chunk in chunks for cell in chunk) == sorted(cell.id for cell in cells)
+    takes_long = [any(cell.clause.speaks_of is SpeaksOf.GENERATED for cell in chunk) for chunk in chunks]
+    assert takes_long == sorted(takes_long, reverse=True)
+    assert {len(chunk) for chunk, is_long in zip(chunks, takes_long, strict=True) if is_long} == {1}
+    assert max(map(len, chunks)) == 40

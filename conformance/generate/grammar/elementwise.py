@@ -23,6 +23,10 @@ _WITH_OPTIONS = (
     "leaky_relu({}, 0.2)", "elu({}, 0.5)", "softplus({}, 2.0, 1.0)", "hardtanh({}, -0.5, 2.0)", "celu({}, 0.5)",
     "hardshrink({}, 0.25)", "softshrink({}, 0.25)", "threshold({}, 0.5, -1.0)", "glu({}, -1)",
 )  # fmt: skip
+_FUNCTIONS_OF_TWO = (
+    "maximum", "minimum", "fmod", "atan2", "hypot", "fmax", "fmin", "copysign", "logaddexp", "mul", "xlogy",
+    "float_power", "heaviside", "rsub",
+)  # fmt: skip
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 
@@ -40,12 +44,6 @@ def add_or_subtract(b: Builder) -> None:
     one, other = b.pick(), b.pick()
     symbol = b.draw.of("+", "-")
     b.make({"+": "add", "-": "sub"}[symbol], f"{one} {symbol} {other}")
-
-
-_FUNCTIONS_OF_TWO = (
-    "maximum", "minimum", "fmod", "atan2", "hypot", "fmax", "fmin", "copysign", "logaddexp", "mul", "xlogy",
-    "float_power", "heaviside", "rsub",
-)  # fmt: skip
 
 
 @rule("elementwise", "elementwise", weight=4, operators=19)

@@ -114,7 +114,6 @@ def add_at(b: Builder) -> None:
 def put_into(b: Builder) -> None:
     """Copies in which a part is something else."""
     one, dim = _indexed(b)
-    # no tie that would leave it open which element is taken
     name, text = b.draw.of(
         ("select_scatter", f"torch.select_scatter({one}, {one}.select({dim}, 0) * 2, {dim}, {b.draw.of(0, -1)})"),
         ("slice_scatter", f"torch.slice_scatter({one}, {one}.narrow({dim}, 0, 1) * 2, {dim}, 0, 1)"),

@@ -101,7 +101,7 @@ class _Operator(torch.nn.Module):
 
 def _called(loaded: Any, sample: samples.Sample, *, optimized: bool) -> Any:
     """What a module gives for a sample: a backend may take its graph as it is, or optimise it as PyTorch does."""
-    with torch.jit._fuser.optimized_execution(optimized):
+    with torch.jit.optimized_execution(optimized):  # type: ignore[attr-defined]
         return loaded(*decode(sample.inputs))
 
 
