@@ -40,14 +40,15 @@ _PICKLE = types.SimpleNamespace(__name__=__name__, Pickler=_Pickler)
 
 
 def plain(value: Any) -> Any:
-    """``value`` with named tuples and the like replaced by the builtin container; tensors stay as they are.
+    """``value`` with named tuples and the like replaced by the builtin container; tensors stay as they are, but for
+    zeros that PyTorch keeps without memory.
 
     What has no plain form, such as an object of a custom class, becomes a string that names its type.
     """
     if value is None or isinstance(value, bool | int | float | complex | str | bytes | torch.dtype | torch.device):
         return value
     if isinstance(value, torch.Tensor):
-        return value if type(value) is torch.Tensor else value.as_subclass(torch.Tensor)
+        return _plain_tensor(value)
     if isinstance(value, tuple):
         return tuple(plain(item) for item in value)
     if isinstance(value, list):
@@ -55,6 +56,13 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {plain(key): plain(item) for key, item in value.items()}
     return f"<object of type {type(value).__name__}>"
+
+
+def _plain_tensor(tensor: torch.Tensor) -> torch.Tensor:
+    if tensor._is_zerotensor():
+        # without memory, as autograd has some zeros; nothing can save it
+        return tensor.detach().clone().requires_grad_(tensor.requires_grad)
+    return tensor if type(tensor) is torch.Tensor else tensor.as_subclass(torch.Tensor)
 
 
 def encode(value: Any) -> bytes:

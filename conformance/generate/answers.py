@@ -57,6 +57,7 @@ class _Observed(TypedDict, total=False):
     modes: dict[str, tuple[str, str]]
     failed: bool
     late: list[int]
+    shared: list[tuple[str, str]]
     state: dict[str, tuple[str, str]]
     kept: int
 
@@ -98,7 +99,7 @@ def read(answer: Answer, trial: Trial) -> list[Row]:
         raise GarbledValue(f"rows about a trial that are none: {error}") from error
     if len(rows) != len(trial.steps) + 1:
         raise GarbledValue(f"{len(rows)} rows about a trial of {len(trial.steps)} steps and an end")
-    if "late" not in rows[-1] or "state" not in rows[-1]:
+    if not {"late", "shared", "state"} <= set(rows[-1]):
         raise GarbledValue("rows about a trial, the last of which says nothing of its end")
     for number, (row, step) in enumerate(zip(rows, trial.steps, strict=False)):
         if row.pop("failed", False) != (number in answer.failed):

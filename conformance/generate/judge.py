@@ -261,6 +261,9 @@ class _Judge:
         late = [each for each in row["late"] if each not in eager["late"]]
         if late:
             yield Difference(number, "values", f"result of call {late[0] + 1} changed after it was given")
+        shared = sorted(_pairs(row["shared"]) - _pairs(eager["shared"]))
+        if shared:
+            yield Difference(number, "aliases", f"{_sentence(shared)}, and not in plain PyTorch")
         for name, (was, now) in left_by(row["state"], eager["state"]).items():
             yield Difference(number, "process state", f"the trial changed {name}: it was {was}, and is {now}")
         if row.get("kept", 0) > eager.get("kept", 0):

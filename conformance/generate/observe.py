@@ -50,22 +50,24 @@ def aliases(tensors: Sequence[torch.Tensor], arguments: Sequence[Any], module: t
     owners: dict[int, list[str]] = {}
     for index, each in enumerate(arguments):
         if isinstance(each, torch.Tensor) and each.numel():
-            owners.setdefault(_memory(each), []).append(f"argument {index}")
+            owners.setdefault(memory_of(each), []).append(f"argument {index}")
     if tensors:
         for name, each in (*module.named_parameters(), *module.named_buffers()):
             if each.numel():
-                owners.setdefault(_memory(each), []).append(name)
+                owners.setdefault(memory_of(each), []).append(name)
     found = []
     for index, each in enumerate(tensors):
         if each.numel() and each.layout == torch.strided:
-            place = _memory(each)
+            place = memory_of(each)
             found += [[f"result {index}", owner] for owner in owners.get(place, ())]
             owners.setdefault(place, []).append(f"result {index}")
     return found
 
 
-def _memory(tensor: torch.Tensor) -> int:
-    return tensor.untyped_storage().data_ptr() if tensor.layout == torch.strided else id(tensor)
+def memory_of(tensor: torch.Tensor) -> int:
+    """The address of the memory that a tensor lies in, whole or in part."""
+    there = tensor.layout == torch.strided and not tensor._is_zerotensor()
+    return tensor.untyped_storage().data_ptr() if there else id(tensor)
 
 
 def memories(tensors: Iterable[torch.Tensor]) -> list[StorageWeakRef]:

@@ -23,10 +23,11 @@ from conformance.compare.values import tensors_in
 from conformance.devices.protocol import describe_exception
 from conformance.generate.answers import written
 from conformance.generate.call_modes import MODES, default_dtype, import_what_modes_need
+from conformance.generate.held import Held
 from conformance.generate.inputs import arguments_of, make, spoilt
 from conformance.generate.makers import Maker, MovingMaker, NotLowered, SavingMaker, Shadow
 from conformance.generate.noise import Noise
-from conformance.generate.observe import ABSENT, Before, differs, memories, observed, process_state, same_bits
+from conformance.generate.observe import ABSENT, Before, differs, memories, observed, process_state
 from conformance.generate.program import ELSEWHERE, FORWARD, MODES_OF_LOWERING, Call, Program, Step, Trial
 
 _numbers = itertools.count()
@@ -71,7 +72,7 @@ def play_wide(trial: Trial, *, copies: bool, noise: tuple[str, int] | None = Non
     with warnings.catch_warnings(), default_dtype(torch.float64):
         warnings.simplefilter("ignore")
         player = Player(trial, Shadow(copies=copies), wide=True, noise=noise)
-        return written([*(player.step(each) for each in trial.steps), {"late": [], "state": {}}])
+        return written([*(player.step(each) for each in trial.steps), {"late": [], "shared": [], "state": {}}])
 
 
 class Player:
@@ -96,9 +97,10 @@ class Player:
         self.lowered: list[Callable[..., Any] | None] = []
         #: Of each lowered model its model.
         self._model_of: list[int] = []
-        #: The calls that came back: what each lowered model was given last, and every result with what it was then.
+        #: The calls that came back: what each lowered model was given last, and every result.
         self._arguments: dict[int, tuple[Call, list[Any]]] = {}
-        self._results: list[tuple[int, Any, list[torch.Tensor]]] = []
+        self._held = Held()
+        self._calls = itertools.count()
 
     def step(self, step: Step) -> dict[str, Any]:
         """Take a step: ``{}``, what a call came to, or ``{"raised", "phase"}``."""
@@ -120,8 +122,8 @@ class Player:
         return {} if step.action == "model" or torch.equal(random, torch.get_rng_state()) else {"random": "changed"}
 
     def end(self, before: dict[str, str], *, leaks: bool) -> dict[str, Any]:
-        """What the trial left: results that changed after they were given, and what is not as it was in the process."""
-        late = [number for number, result, then in self._results if not all(map(same_bits, tensors_in(result), then))]
+        """What the trial left: results that changed after they were given or share memory, and what is not as it was in
+        the process."""
         after = process_state()
         names = sorted({*before, *after})
         changed = {
@@ -129,10 +131,10 @@ class Player:
             for name in names
             if before.get(name) != after.get(name)
         }
-        row: dict[str, Any] = {"late": late, "state": changed}
+        row: dict[str, Any] = {"late": self._held.changed(), "shared": self._held.shared(), "state": changed}
         if leaks:
-            kept = memories([*tensors_in([each[1] for each in self._results]), *self._all_arguments()])
-            self._results.clear()
+            kept = memories([*self._held.tensors(), *self._all_arguments()])
+            self._held.clear()
             self._arguments.clear()
             self.lowered.clear()
             self.models.clear()
@@ -208,7 +210,7 @@ class Player:
 
     def _call(self, step: Step) -> dict[str, Any]:
         assert step.call is not None
-        call = step.call
+        call, number = step.call, next(self._calls)
         module = self.models[self._model_of[step.model]]
         arguments = self._given(step, call)
         if call.train != module.training:
@@ -248,18 +250,10 @@ class Player:
             row["gradients"] = made["gradients"]
             row["written"] |= _no_longer_given(given)
         # what is memory of an argument or of the model may change by later steps, and does so in plain PyTorch too
-        if not row["aliases"]:
-            self._results.append((len(self._results), self._held(result), kept))
+        self._held.keep(number, result, was=None if row["aliases"] else kept)
         if step.action != "fail":
             self._arguments[step.model] = (call, arguments)
         return row
-
-    def _held(self, result: Any) -> Any:
-        """What a caller keeps of a result: in turn that itself, and tensors that share its memory and are others.
-
-        Who asks whether a tensor that was returned is still there, before it uses its memory again, must see both.
-        """
-        return [each.detach() for each in tensors_in(result)] if len(self._results) % 2 else result
 
     def _given(self, step: Step, call: Call) -> list[Any]:
         if step.action == "refill" and step.model in self._arguments:

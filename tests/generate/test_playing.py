@@ -14,6 +14,7 @@ from support.places import REPOSITORY
 
 from conformance.generate.answers import answered, read
 from conformance.generate.inputs import make
+from conformance.generate.judge import Knowledge, Rules, differences
 from conformance.generate.makers import Shadow
 from conformance.generate.play import build, play
 from conformance.generate.program import Call, Line, Method, Scalar, Step, Trial
@@ -93,6 +94,34 @@ def test_a_result_whose_memory_is_used_again_is_seen_by_who_holds_a_view_of_it()
     trial = Trial((PROGRAM,), (Step("model"), Step("lower"), *calls))
     assert read(answered(play(trial, Reusing(copies=True))), trial)[-1]["late"] == [1]
     assert read(answered(play(trial, Shadow(copies=True))), trial)[-1]["late"] == []
+
+
+def test_results_of_different_calls_that_share_memory_are_seen() -> None:
+    """A result that was folded to a constant is the same tensor at each call: who writes to one changes the other."""
+
+    class Folding(Shadow):
+        def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Any:
+            first: list[Any] = []
+
+            def call(*arguments: Any) -> Any:
+                first.append(module(*arguments))
+                return first[0]
+
+            return call
+
+    calls = [Step("call", call=Call((SPEC, Scalar("int", number)))) for number in (2, 2, 2)]
+    trial = Trial((PROGRAM,), (Step("model"), Step("lower"), *calls))
+    folded, eager = (read(answered(play(trial, each(copies=True))), trial) for each in (Folding, Shadow))
+    pairs = [
+        (f"result {n} of call {x}", f"result {n} of call {y}") for n in (0, 1) for x, y in ((2, 1), (3, 1), (3, 2))
+    ]
+    assert sorted(map(tuple, folded[-1]["shared"])) == pairs
+    assert eager[-1]["shared"] == []
+    found = differences(trial, Knowledge(eager), folded, Rules())
+    text = "result 0 of call 2 lies in the memory of result 0 of call 1"
+    assert [(each.observable, text in each.text) for each in found] == [("aliases", True)]
+    # a view of one tensor at each call shares its memory in plain PyTorch too
+    assert differences(trial, Knowledge(folded), folded, Rules()) == []
 
 
 _PLAYED_FIRST = """

@@ -66,6 +66,8 @@ import time
 
 
 def compiler(graph, example_inputs):
+    kept = []
+
     def code(*arguments):
         results = graph.forward(*arguments)
         match os.environ["BROKEN"]:
@@ -73,6 +75,9 @@ def compiler(graph, example_inputs):
                 return [each + 1 for each in results]
             case "dtype":
                 return [each.double() for each in results]
+            case "constant":
+                kept.append(results)
+                return kept[0]
             case "crash":
                 os.abort()
             case "hang":
@@ -163,6 +168,8 @@ def test_scripts_tell_what_is_there(tmp_path: Path) -> None:
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
     (metadata / "entry_points.txt").write_text("[torch_dynamo_backends]\nbroken = broken_plugin:compiler\n")
     small = {what: written(tmp_path / what, files_of(DOUBLED, what)) for what in ("values", "dtype", "crash", "hang")}
+    twice = dataclasses.replace(DOUBLED, steps=(*DOUBLED.steps, DOUBLED.steps[-1]))
+    shared = written(tmp_path / "shared", files_of(twice, "aliases"))
     everything = written(tmp_path / "everything", files_of(EVERYTHING, "values"))
 
     def told(script: Path, broken: str, *arguments: str) -> Told:
@@ -171,6 +178,7 @@ def test_scripts_tell_what_is_there(tmp_path: Path) -> None:
     with ThreadPoolExecutor(3) as pool:
         tried = {
             "values": pool.submit(told, small["values"], "values"),
+            "shared": pool.submit(told, shared, "constant"),
             "otherwise": pool.submit(told, small["dtype"], "values"),
             "crash": pool.submit(told, small["crash"], "crash"),
             "hang": pool.submit(told, small["hang"], "hang", "--seconds=45"),
@@ -180,6 +188,7 @@ def test_scripts_tell_what_is_there(tmp_path: Path) -> None:
     found = {name: each.result() for name, each in tried.items()}
     outputs = "\n".join(f"--- {name}\n{each.output}" for name, each in found.items())
     codes = {name: each.exit_code for name, each in found.items()}
-    assert codes == {"values": 1, "otherwise": 3, "crash": 1, "hang": 1, "gone": 0, "untried": 2}, outputs
+    assert codes == {"values": 1, "shared": 1, "otherwise": 3, "crash": 1, "hang": 1, "gone": 0, "untried": 2}, outputs
     assert "values: step 3 (call): result 0" in found["values"].output
+    assert "aliases: results that share memory" in found["shared"].output
     assert "step 3 (call)" in found["crash"].output

@@ -33,9 +33,9 @@ IS_RANDOM: bool = False
 SIGNS_OF_ZEROS: bool = False
 PROVIDED = frozenset({*__annotations__, "PROVIDED"})
 
-#: What was seen of each step; results with what they were, and references to the memory of calls.
+#: What was seen of each step; results with what they were, where others may not change that; the memory of calls.
 SEEN: list[dict[str, Any]] = []
-RESULTS: list[tuple[Any, list[torch.Tensor]]] = []
+RESULTS: list[tuple[Any, list[torch.Tensor] | None]] = []
 STORAGES: list[StorageWeakRef] = []
 #: The functions of PyTorch that nobody may replace.
 FUNCTIONS = [
@@ -105,9 +105,8 @@ class step:
                 ]
                 owners.append((f"result {n}", each))
             seen["gradients"] = self.gradients
-            if not seen["aliases"]:
-                held = [each.detach() for each in results] if len(RESULTS) % 2 else self.result
-                RESULTS.append((held, [each.detach().clone() for each in results]))
+            held = [each.detach() for each in results] if len(RESULTS) % 2 else self.result
+            RESULTS.append((held, None if seen["aliases"] else [each.detach().clone() for each in results]))
             STORAGES.extend(StorageWeakRef(each.untyped_storage()) for each in (*results, *tensors_in(self.arguments)))
         SEEN.append(seen)
         return error is None or isinstance(error, Exception)
@@ -218,12 +217,19 @@ def play(trials: Sequence[Callable[[Any], None]], eager: bool, path: str) -> Non
             Path(path, "begun").touch()
         STORAGES.clear()
         trial(backend)
-    late = [n for n, (result, then) in enumerate(RESULTS) if not all(map(same, tensors_in(result), then))]
+    late = [n for n, (held, then) in enumerate(RESULTS) if then and not all(map(same, tensors_in(held), then))]
+    places = [
+        (n, each.untyped_storage().data_ptr())
+        for n, (held, _) in enumerate(RESULTS)
+        for each in tensors_in(held)
+        if each.numel()
+    ]
+    shared = sorted({f"{m} and {n}" for n, place in places for m, other in places if m < n and place == other})
     RESULTS.clear()
     backend.reset()
     gc.collect()
     memory = sum(not each.expired() for each in STORAGES)
-    torch.save({"steps": SEEN, "late": late, "memory": memory}, Path(path, "seen.pt"))
+    torch.save({"steps": SEEN, "late": late, "shared": shared, "memory": memory}, Path(path, "seen.pt"))
 
 
 def watch(who: str, folder: str, options: argparse.Namespace, libraries: list[str]) -> str:
@@ -272,6 +278,8 @@ def found_in(folder: str, options: argparse.Namespace, libraries: list[str]) -> 
     ]
     if mine["late"] != theirs["late"]:
         found.append(("values", f"results that changed after they were given: {mine['late']}"))
+    if made := sorted(set(mine["shared"]) - set(theirs["shared"])):
+        found.append(("aliases", f"results that share memory, and do not in eager PyTorch: {made}"))
     if mine["memory"] > theirs["memory"] and OBSERVABLE == "memory":
         found.append(("memory", f"{mine['memory']} tensors are kept, with eager PyTorch {theirs['memory']}"))
     return found

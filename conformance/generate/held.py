@@ -1,0 +1,66 @@
+"""The results of a trial's calls, as a caller keeps them, and what becomes of them while others are made."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import torch
+
+from conformance.compare.values import tensors_in
+from conformance.generate.observe import memory_of, same_bits
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Kept:
+    """A result: the number of its call, what the caller keeps of it, and of what others may not change what it was."""
+
+    call: int
+    kept: Any
+    was: list[torch.Tensor] | None
+
+
+class Held:
+    """Results of calls, each kept until the end of the trial."""
+
+    def __init__(self) -> None:
+        self._results: list[_Kept] = []
+
+    def keep(self, call: int, result: Any, *, was: list[torch.Tensor] | None) -> None:
+        """Keep the result of a call, in turn that itself, and tensors that share its memory and are others: who asks
+        whether a tensor that was returned is still there, before it uses its memory again, must see both.
+
+        ``was`` are copies of its tensors; None where later steps may change them, as they may in plain PyTorch.
+        """
+        kept = [each.detach() for each in tensors_in(result)] if len(self._results) % 2 else result
+        self._results.append(_Kept(call, kept, was))
+
+    def tensors(self) -> list[torch.Tensor]:
+        """The tensors of all of them."""
+        return tensors_in([each.kept for each in self._results])
+
+    def changed(self) -> list[int]:
+        """The numbers of the calls whose results are no longer what they were."""
+        return [
+            each.call
+            for each in self._results
+            if each.was is not None and not all(map(same_bits, tensors_in(each.kept), each.was))
+        ]
+
+    def shared(self) -> list[list[str]]:
+        """Pairs of results of two calls that lie in one memory, the later one first: who writes to one changes both."""
+        owners: dict[int, list[tuple[int, str]]] = {}
+        found = []
+        for each in self._results:
+            for index, tensor in enumerate(tensors_in(each.kept)):
+                if not tensor.numel() or tensor.layout != torch.strided:
+                    continue
+                name = f"result {index} of call {each.call + 1}"
+                before = owners.setdefault(memory_of(tensor), [])
+                found += [[name, owner] for call, owner in before if call != each.call]
+                before.append((each.call, name))
+        return found
+
+    def clear(self) -> None:
+        """Drop them."""
+        self._results.clear()
