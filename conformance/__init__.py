@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from conformance.api import features as features
     from conformance.api.backend import Backend as Backend
-    from conformance.api.backend import DynamoBackend as DynamoBackend
     from conformance.api.backend import Environment as Environment
-    from conformance.api.backend import ExecuTorchBackend as ExecuTorchBackend
     from conformance.api.backend import Tolerance as Tolerance
-    from conformance.api.backend import TorchScriptBackend as TorchScriptBackend
     from conformance.api.features import Features as Features
     from conformance.hookspecs import hookimpl as hookimpl
+    from conformance.toolchains.dynamo.backend import DynamoBackend as DynamoBackend
+    from conformance.toolchains.executorch.backend import ExecuTorchBackend as ExecuTorchBackend
+    from conformance.toolchains.torchscript.backend import TorchScriptBackend as TorchScriptBackend
 
 __version__ = "0.2.0.dev0"
 
 _EXPORTS = {
     "Backend": "conformance.api.backend",
-    "DynamoBackend": "conformance.api.backend",
+    "DynamoBackend": "conformance.toolchains.dynamo.backend",
     "Environment": "conformance.api.backend",
-    "ExecuTorchBackend": "conformance.api.backend",
+    "ExecuTorchBackend": "conformance.toolchains.executorch.backend",
     "Features": "conformance.api.features",
     "Tolerance": "conformance.api.backend",
-    "TorchScriptBackend": "conformance.api.backend",
+    "TorchScriptBackend": "conformance.toolchains.torchscript.backend",
     "hookimpl": "conformance.hookspecs",
 }
 

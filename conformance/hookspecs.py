@@ -12,7 +12,7 @@ formats and targets in the same way::
 
     @hookimpl
     def conformance_cases():
-        return [CaseModules("torchscript", ("mine.cases",))]
+        return [CaseModules("my-toolchain", ("mine.cases",))]
 
 A module that implements hooks is imported by every run that has a backend, and so imports nothing that takes time:
 what a hook gives names the rest as ``module`` or ``module:attribute``.

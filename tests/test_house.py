@@ -20,24 +20,6 @@ PROJECT: dict[str, Any] = tomllib.loads((REPOSITORY / "pyproject.toml").read_tex
 
 #: Where a toolchain's name stands outside of its room: file, the line without its indentation, and why it may.
 NAMED = {
-    ("hookspecs.py", 'return [CaseModules("torchscript", ("mine.cases",))]'): "an example for authors of extensions",
-    ("api/backend.py", 'toolchain = "torchscript"'): "the public class that authors of delegates derive from",
-    ("api/backend.py", 'toolchain = "dynamo"'): "the public class that authors of torch.compile backends derive from",
-    (
-        "api/backend.py",
-        "Raises torch._dynamo.exc.InvalidBackend for a name that PyTorch does not know.",
-    ): "what PyTorch raises in the public class's load()",
-    ("api/backend.py", 'toolchain = "executorch"'): "the public class that authors of ExecuTorch delegates derive from",
-    (
-        "api/backend.py",
-        '"""A fresh ``executorch.exir.backend.partitioner.Partitioner`` for a model. Called only where models are',
-    ): "what the public class's partitioner() gives",
-    (
-        "api/backend.py",
-        "import executorch.runtime  # noqa: F401  (what the libraries are linked against)",
-    ): "ExecuTorch's own module, in the public class's load()",
-    ("api/backend.py", "import torch._dynamo"): "PyTorch's own module, in the public class's load()",
-    ("api/backend.py", "torch._dynamo.lookup_backend(self.name)"): "PyTorch's own function, as above",
     (
         "assertions.py",
         "See :mod:`conformance.compare.assertions` and :mod:`conformance.toolchains.torchscript.assertions`.",
@@ -46,6 +28,18 @@ NAMED = {
         "assertions.py",
         "from conformance.toolchains.torchscript.assertions import (",
     ): "a former public name, which plugins of release 0.1 import",
+    **{
+        ("__init__.py", line): "where the public class is that authors derive from"
+        for room, name in (
+            ("dynamo", "DynamoBackend"),
+            ("executorch", "ExecuTorchBackend"),
+            ("torchscript", "TorchScriptBackend"),
+        )
+        for line in (
+            f"from conformance.toolchains.{room}.backend import {name} as {name}",
+            f'"{name}": "conformance.toolchains.{room}.backend",',
+        )
+    },
 }
 #: The toolchains, by the folders of their rooms.
 ROOMS = sorted(path.parent.name for path in HOUSE.glob("toolchains/*/plugin.py"))

@@ -5,12 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from conformance.api.features import Features
-
-if TYPE_CHECKING:
-    import torch
 
 
 class Environment(Mapping[str, str | None]):
@@ -108,91 +105,3 @@ class Backend:
     def preprocess_count(self) -> int | None:
         """How often the backend has preprocessed a module in this process; None if it does not count."""
         return None
-
-
-class TorchScriptBackend(Backend):
-    """A TorchScript delegate: a library that registers itself for ``torch._C._jit_to_backend``."""
-
-    toolchain = "torchscript"
-    #: The shared libraries whose loading registers the backend, as paths.
-    libraries: tuple[str, ...] = ()
-
-    def load(self) -> None:
-        """Load :attr:`libraries` with ``torch.ops.load_library``."""
-        import torch
-
-        for library in self.libraries:
-            torch.ops.load_library(library)
-
-    def compile_spec(self, case: LoweredCase) -> dict[str, Any]:
-        """The method compile spec for a model: a value for each of its methods, all of the same type."""
-        return dict.fromkeys(case.methods, "")
-
-    def lower(self, module: torch.jit.ScriptModule, method_compile_spec: dict[str, Any]) -> torch.jit.ScriptModule:
-        """Lower a scripted module. Override it only if users of the backend lower by another call."""
-        import torch
-
-        lowered: torch.jit.ScriptModule = torch._C._jit_to_backend(self.name, module, method_compile_spec)  # type: ignore[attr-defined]
-        return lowered
-
-    def received_spec(self, processed: Any) -> dict[str, Any] | None:
-        """The method compile spec that preprocess was given, read from its result; None if it does not keep it."""
-        return None
-
-
-class DynamoBackend(Backend):
-    """A backend of ``torch.compile``: one that is registered with PyTorch needs no class, and one says more with it.
-
-    ``name`` is what is given to ``torch.compile(backend=...)``.
-    """
-
-    toolchain = "dynamo"
-    #: What is given to ``torch.compile(options=...)``; ``--conformance-compile-options`` replaces it.
-    options: Mapping[str, Any] = MappingProxyType({})
-    #: What is given to ``torch.compile(mode=...)``.
-    mode: str | None = None
-    #: The modules of the vendor's runtime, without which nothing is lowered; when empty, the native ones that are
-    #: imported for the backend.
-    runtime: tuple[str, ...] = ()
-
-    def load(self) -> None:
-        """Let PyTorch find the backend by its name, which imports it. Override it for one that has no entry point.
-
-        Raises torch._dynamo.exc.InvalidBackend for a name that PyTorch does not know.
-        """
-        import torch._dynamo
-
-        torch._dynamo.lookup_backend(self.name)
-
-
-class ExecuTorchBackend(Backend):
-    """A delegate of ExecuTorch: a partitioner and its preprocess ahead of time, and a library with the run-time half.
-
-    ``name`` is the id in the partitioner's DelegationSpec, and in the registry of the runtime.
-    """
-
-    toolchain = "executorch"
-    #: The shared libraries whose loading registers the run-time half, as paths; none where ExecuTorch itself has it.
-    libraries: tuple[str, ...] = ()
-    #: Why no program of it can be run on this machine, in a sentence; empty where programs run. It is then held against
-    #: the contract as far as lowering goes, and what has to run a program is NOT_EXERCISED, for this reason.
-    only_lowers: str = ""
-
-    def partitioner(self, case: LoweredCase) -> Any:
-        """A fresh ``executorch.exir.backend.partitioner.Partitioner`` for a model. Called only where models are
-        lowered; import the ahead-of-time half here."""
-        raise NotImplementedError(f"{type(self).__name__} says by partitioner() how a model is delegated")
-
-    def quantizer(self, case: LoweredCase) -> Any:
-        """A fresh quantizer of PT2E, by which a model is prepared before it is lowered; None where there is none, and
-        quantised models are not asked for."""
-        return None
-
-    def load(self) -> None:
-        """Load :attr:`libraries` into the process of ExecuTorch's runtime. Called only where programs run."""
-        import ctypes
-
-        import executorch.runtime  # noqa: F401  (what the libraries are linked against)
-
-        for library in self.libraries:
-            ctypes.CDLL(library)

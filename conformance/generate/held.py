@@ -13,7 +13,7 @@ from conformance.generate.observe import memory_of, same_bits
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Kept:
-    """A result: the number of its call, what the caller keeps of it, and of what others may not change what it was."""
+    """A result: the number of its call, what the caller keeps of it, and copies of what may not change."""
 
     call: int
     kept: Any
@@ -36,8 +36,8 @@ class Held:
         self._results.append(_Kept(call, kept, was))
 
     def tensors(self) -> list[torch.Tensor]:
-        """The tensors of all of them."""
-        return tensors_in([each.kept for each in self._results])
+        """The tensors that are nobody's but the caller's."""
+        return tensors_in([each.kept for each in self._results if each.was is not None])
 
     def changed(self) -> list[int]:
         """The numbers of the calls whose results are no longer what they were."""

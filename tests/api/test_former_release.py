@@ -12,10 +12,12 @@ import torch._dynamo
 from conformance import Backend, DynamoBackend, Environment, Features, Tolerance, TorchScriptBackend, features
 from conformance.availability import Availability
 from conformance.backend import Backend as TheSame
+from conformance.backend import TorchScriptBackend as TheSameForTorchScript
 from conformance.compiling import Compilation, compiled, torch_folder
 from conformance.features import Feature, known_features
 
 assert TheSame is Backend and issubclass(TorchScriptBackend, Backend)
+assert TheSameForTorchScript is TorchScriptBackend
 
 
 def compiler(graph, inputs):

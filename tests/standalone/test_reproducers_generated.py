@@ -170,6 +170,11 @@ def test_scripts_tell_what_is_there(tmp_path: Path) -> None:
     small = {what: written(tmp_path / what, files_of(DOUBLED, what)) for what in ("values", "dtype", "crash", "hang")}
     twice = dataclasses.replace(DOUBLED, steps=(*DOUBLED.steps, DOUBLED.steps[-1]))
     shared = written(tmp_path / "shared", files_of(twice, "aliases"))
+    # the gradient of sgn is zeros without memory
+    sign = dataclasses.replace(DOUBLED.programs[0], lines=(Line("sgn", "y = torch.sgn(x)"),))
+    backward = Step("call", call=Call((_GRAD,), mode="grad", backward=True))
+    zeros = Trial((sign,), (Step("model"), Step("lower"), backward))
+    without_memory = written(tmp_path / "zeros", files_of(zeros, "gradients"))
     everything = written(tmp_path / "everything", files_of(EVERYTHING, "values"))
 
     def told(script: Path, broken: str, *arguments: str) -> Told:
@@ -182,13 +187,23 @@ def test_scripts_tell_what_is_there(tmp_path: Path) -> None:
             "otherwise": pool.submit(told, small["dtype"], "values"),
             "crash": pool.submit(told, small["crash"], "crash"),
             "hang": pool.submit(told, small["hang"], "hang", "--seconds=45"),
+            "zeros": pool.submit(told, without_memory, ""),
             "gone": pool.submit(told, everything, ""),
             "untried": pool.submit(told, everything, "", "--backend=nobody"),
         }
     found = {name: each.result() for name, each in tried.items()}
     outputs = "\n".join(f"--- {name}\n{each.output}" for name, each in found.items())
     codes = {name: each.exit_code for name, each in found.items()}
-    assert codes == {"values": 1, "shared": 1, "otherwise": 3, "crash": 1, "hang": 1, "gone": 0, "untried": 2}, outputs
+    assert codes == {
+        "values": 1,
+        "shared": 1,
+        "otherwise": 3,
+        "crash": 1,
+        "hang": 1,
+        "zeros": 0,
+        "gone": 0,
+        "untried": 2,
+    }, outputs
     assert "values: step 3 (call): result 0" in found["values"].output
-    assert "aliases: results that share memory" in found["shared"].output
+    assert "in eager PyTorch: ['step 3 (call) and step 4 (call)']" in found["shared"].output
     assert "step 3 (call)" in found["crash"].output

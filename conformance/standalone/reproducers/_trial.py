@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -33,9 +34,9 @@ IS_RANDOM: bool = False
 SIGNS_OF_ZEROS: bool = False
 PROVIDED = frozenset({*__annotations__, "PROVIDED"})
 
-#: What was seen of each step; results with what they were, where others may not change that; the memory of calls.
+#: What was seen of each step; results by step, with what they were where others may not change that; memory of calls.
 SEEN: list[dict[str, Any]] = []
-RESULTS: list[tuple[Any, list[torch.Tensor] | None]] = []
+RESULTS: list[tuple[str, Any, list[torch.Tensor] | None]] = []
 STORAGES: list[StorageWeakRef] = []
 #: The functions of PyTorch that nobody may replace.
 FUNCTIONS = [
@@ -104,9 +105,12 @@ class step:
                     f"result {n}, {name}" for name, other in owners if other.untyped_storage().data_ptr() == place
                 ]
                 owners.append((f"result {n}", each))
-            seen["gradients"] = self.gradients
+            # some zeros of autograd are without memory, and cannot be saved
+            seen["gradients"] = [
+                each.clone() if each is not None and each._is_zerotensor() else each for each in self.gradients
+            ]
             held = [each.detach() for each in results] if len(RESULTS) % 2 else self.result
-            RESULTS.append((held, None if seen["aliases"] else [each.detach().clone() for each in results]))
+            RESULTS.append((self.name, held, None if seen["aliases"] else [each.detach().clone() for each in results]))
             STORAGES.extend(StorageWeakRef(each.untyped_storage()) for each in (*results, *tensors_in(self.arguments)))
         SEEN.append(seen)
         return error is None or isinstance(error, Exception)
@@ -217,14 +221,20 @@ def play(trials: Sequence[Callable[[Any], None]], eager: bool, path: str) -> Non
             Path(path, "begun").touch()
         STORAGES.clear()
         trial(backend)
-    late = [n for n, (held, then) in enumerate(RESULTS) if then and not all(map(same, tensors_in(held), then))]
+    late = [name for name, held, then in RESULTS if then and not all(map(same, tensors_in(held), then))]
     places = [
-        (n, each.untyped_storage().data_ptr())
-        for n, (held, _) in enumerate(RESULTS)
+        (name, each.untyped_storage().data_ptr())
+        for name, held, _ in RESULTS
         for each in tensors_in(held)
         if each.numel()
     ]
-    shared = sorted({f"{m} and {n}" for n, place in places for m, other in places if m < n and place == other})
+    shared = sorted(
+        {
+            f"{one} and {other}"
+            for (one, place), (other, there) in combinations(places, 2)
+            if place == there and one != other
+        }
+    )
     RESULTS.clear()
     backend.reset()
     gc.collect()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance._util.shipped import shipped_folder
-from conformance.api.backend import Backend, DynamoBackend
+from conformance.api.backend import Backend
 from conformance.api.features import delegation
 from conformance.hookspecs import hookimpl
 from conformance.toolchains import (
@@ -24,6 +24,7 @@ from conformance.toolchains import (
     Toolchain,
     installed_sources,
 )
+from conformance.toolchains.dynamo.backend import DynamoBackend
 
 _HERE = "conformance.toolchains.dynamo"
 #: Where backends of ``torch.compile`` register themselves with PyTorch.

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from conformance._util.shipped import shipped_folder
-from conformance.api.backend import Backend, ExecuTorchBackend
+from conformance.api.backend import Backend
 from conformance.devices import DeviceKind
 from conformance.hookspecs import hookimpl
 from conformance.toolchains import PluginError, ProgramTraits, Reproduction, Toolchain
+from conformance.toolchains.executorch.backend import ExecuTorchBackend
 from conformance.toolchains.libraries import details_of_libraries, problems_of_libraries
 
 _HERE = "conformance.toolchains.executorch"

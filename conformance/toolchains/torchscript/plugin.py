@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from conformance._util.shipped import shipped_folder
-from conformance.api.backend import Backend, TorchScriptBackend
+from conformance.api.backend import Backend
 from conformance.hookspecs import hookimpl
 from conformance.toolchains import NativeProgram, PluginError, ProgramTraits, Reproduction, Toolchain
 from conformance.toolchains.libraries import details_of_libraries, problems_of_libraries
+from conformance.toolchains.torchscript.backend import TorchScriptBackend
 
 _HERE = "conformance.toolchains.torchscript"
 _BACKENDS = "__torch__.torch.classes.__backends__."

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import torch
 
-from conformance.api.backend import TorchScriptBackend
 from conformance.api.case import case_named
 from conformance.toolchains import PluginError, import_cases
+from conformance.toolchains.torchscript.backend import TorchScriptBackend
 from conformance.toolchains.torchscript.verbs.authored import lowered
 
 import_cases("torchscript")

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from conformance.api.backend import DynamoBackend
+from conformance.toolchains.dynamo.backend import DynamoBackend
 from conformance.toolchains.dynamo.verbs.watch import Watch, watching
 from conformance.toolchains.verbs import ObjectSession, Verbs
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from conformance.api.backend import ExecuTorchBackend, LoweredCase
+from conformance.api.backend import LoweredCase
 from conformance.api.case import Case
 from conformance.devices import Subject
+from conformance.toolchains.executorch.backend import ExecuTorchBackend
 from conformance.toolchains.verbs import ObjectSession, Verbs
 
 verb = Verbs()

@@ -6,8 +6,9 @@ from typing import Any
 
 import torch
 
-from conformance.api.backend import LoweredCase, TorchScriptBackend
+from conformance.api.backend import LoweredCase
 from conformance.toolchains import PluginError
+from conformance.toolchains.torchscript.backend import TorchScriptBackend
 
 
 def lowered(backend: TorchScriptBackend, module: Any, case: LoweredCase) -> Any:

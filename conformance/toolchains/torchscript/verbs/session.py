@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from conformance.api.backend import TorchScriptBackend
+from conformance.toolchains.torchscript.backend import TorchScriptBackend
 from conformance.toolchains.verbs import ObjectSession, Verbs
 
 verb = Verbs()
