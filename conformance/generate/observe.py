@@ -66,8 +66,7 @@ def aliases(tensors: Sequence[torch.Tensor], arguments: Sequence[Any], module: t
 
 def memory_of(tensor: torch.Tensor) -> int:
     """The address of the memory that a tensor lies in, whole or in part."""
-    there = tensor.layout == torch.strided and not tensor._is_zerotensor()
-    return tensor.untyped_storage().data_ptr() if there else id(tensor)
+    return tensor.untyped_storage().data_ptr() if tensor.layout == torch.strided else id(tensor)
 
 
 def memories(tensors: Iterable[torch.Tensor]) -> list[StorageWeakRef]:
