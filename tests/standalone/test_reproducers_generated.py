@@ -145,6 +145,17 @@ def test_a_tensor_is_written_as_it_lies(layout: str, dtype: str) -> None:
     assert again.untyped_storage().nbytes() == tensor.untyped_storage().nbytes()
 
 
+@pytest.mark.parametrize(("values", "names"), [("nan", {"nan"}), ("minus_inf", {"inf"})])
+def test_a_script_imports_the_numbers_that_it_is_given(values: str, names: set[str]) -> None:
+    call = Call((TensorSpec("float32", (4, 4), values=values),))
+    text = files_of(dataclasses.replace(DOUBLED, steps=(*DOUBLED.steps[:2], Step("call", call=call))), "values")
+    tree = ast.parse(text["reproduce.py"])
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} & {"inf", "nan"}
+    imported = {alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert used == names
+    assert used <= imported
+
+
 def test_an_argument_that_was_computed_is_computed_in_the_script() -> None:
     call = Call((dataclasses.replace(_X, layout="contiguous", grad=True),), mode="grad", backward=True, non_leaf=True)
     text = "\n".join(Trials().steps(dataclasses.replace(DOUBLED, steps=(*DOUBLED.steps[:2], Step("call", call=call)))))

@@ -144,10 +144,10 @@ def used_imports(imports: set[str], body: str) -> tuple[str, str]:
 
 @functools.cache
 def _bound_by(statement: str) -> str:
-    """The name that an import binds."""
+    """The name that an import binds, which imports a single one: a second would be there or not as the first is."""
     (node,) = ast.parse(statement).body
     assert isinstance(node, ast.Import | ast.ImportFrom)
-    alias = node.names[0]
+    (alias,) = node.names
     return alias.asname or alias.name.partition(".")[0]
 
 

@@ -82,7 +82,7 @@ def _files(
         collection.add(module, *(each for each in functions if re.search(rf"\b{each}\(", text)))
     collection.add_all(_trial.__name__)
     names = [*(f"before_{place}" for place in range(1, len(before) + 1)), "trial"]
-    imports = {"import torch.nn.functional as F", "from math import inf, nan"}
+    imports = {"import torch.nn.functional as F", "from math import inf", "from math import nan"}
     # What has to be played before it in the same process comes last: it is the trial that is read.
     parts = Parts(
         docstring=_docstring(finding, result, description, kit, seed),

@@ -109,7 +109,9 @@ def _wide(tensor: Tensor) -> Tensor:
     return tensor.double() if tensor.dtype == torch.float32 else tensor
 
 
-def _narrow(tensor: Tensor, like: Tensor) -> Tensor:
+def _narrow(tensor: Tensor | None, like: Tensor | None) -> Tensor | None:
+    if tensor is None or like is None:
+        return tensor  # a gradient that is not asked for; what stands in its place differs between devices
     if _NARROW.get(tensor.dtype) == like.dtype:
         tensor = tensor.to(like.dtype)
     return with_strides(tensor, like.stride()) if like.numel() and like.layout is torch.strided else tensor
