@@ -48,6 +48,7 @@ class _Observed(TypedDict, total=False):
     result: Any
     strides: list[list[int]]
     requires_grad: list[bool]
+    leaves: list[bool]
     inference: list[bool]
     aliases: list[tuple[str, str]]
     identities: list[tuple[int, int]]
@@ -63,7 +64,7 @@ class _Observed(TypedDict, total=False):
 
 
 #: What says something of each tensor of a result.
-_OF_EACH = ("strides", "requires_grad", "inference")
+_OF_EACH = ("strides", "requires_grad", "leaves", "inference")
 
 
 def written(rows: Sequence[Row]) -> dict[str, Any]:

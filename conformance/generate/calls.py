@@ -18,8 +18,8 @@ class Calls:
         self._scope = scope
         self._methods = [each.name for each in program.all_methods]
         self._arguments = tuple(arguments)
-        #: Whether an argument may have been computed: of one that is then written to, the gradient is another's.
-        self._takes_non_leaf = "writes" not in program.marks
+        #: Whether an argument is written to: autograd refuses that where it is a leaf, and else changes its gradient.
+        self._writes = "writes" in program.marks
         #: What is random is so in training, whatever else the mode is.
         self._is_random = "random" in program.marks
 
@@ -83,7 +83,8 @@ class Calls:
             backward=backward,
             train=traits.trains and draw.chance(2 if backward else 4) != self._is_random,
             thread=draw.chance(6),
-            non_leaf=backward and self._takes_non_leaf and draw.chance(4),
+            non_leaf=backward and not self._writes and draw.chance(4),
+            differentiable=mode == "grad" and not backward and not self._writes and draw.chance(5),
             tied=tied,
             method=self._method(),
         )

@@ -39,9 +39,10 @@ def arguments_of(call: Call, *, wide: bool = False) -> list[Any]:
             # one row apart in one memory
             base = torch.cat([tensor, tensor[:1]])
             made[first], made[second] = base[:-1], base[1:]
-    if call.mode not in ("no_grad", "inference") and call.backward:
+    if call.differentiable or (call.mode not in ("no_grad", "inference") and call.backward):
         for place, (each, value) in enumerate(zip(call.arguments, made, strict=True)):
-            if isinstance(each, TensorSpec) and each.grad and value.is_leaf:
+            wanted = isinstance(each, TensorSpec) and (each.grad or call.differentiable)
+            if wanted and value.is_leaf and value.is_floating_point():
                 value.requires_grad_()
                 if call.non_leaf and _is_plain(value):
                     made[place] = value.clone()

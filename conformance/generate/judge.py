@@ -105,7 +105,11 @@ class _Judge:
             raised = self._known.eager[number].get("raised")
             if "raised" not in row and (lacks_a_kernel(raised) or is_beyond_memory(raised)):
                 break  # what eager PyTorch would have done, and gone on with, nobody knows
-            wrong = self._rules.signatures and self._trial.steps[number].action == "fail"
+            step = self._trial.steps[number]
+            differentiable = step.call is not None and step.call.differentiable and not self._rules.gradients
+            if "raised" not in row and raised is not None and differentiable:
+                break  # what autograd refuses is no matter to who computes no gradients
+            wrong = self._rules.signatures and step.action == "fail"
             if wrong and "raised" in row and raised is None:
                 break  # what a model is not meant to be given may be refused, although Python lets it pass
             yield from self._step(number, row)
@@ -165,6 +169,10 @@ class _Judge:
         mine, theirs = row["requires_grad"], eager["requires_grad"]
         if mine != theirs and (self._rules.gradients or any(map(operator.gt, mine, theirs))):
             text = f"which results require grad: expected {theirs}, found {mine}"
+            yield Difference(number, "requires_grad", f"{where}: {text}")
+        mine, theirs = row["leaves"], eager["leaves"]
+        if any(map(operator.gt, mine, theirs)):
+            text = f"which results require grad and have no history behind them: expected {theirs}, found {mine}"
             yield Difference(number, "requires_grad", f"{where}: {text}")
         call = self._trial.steps[number].call
         mine, theirs = row["inference"], eager["inference"]

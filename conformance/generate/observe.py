@@ -27,6 +27,7 @@ def observed(result: Any, arguments: Sequence[Any], module: torch.nn.Module) -> 
         "result": _copied(result),
         "strides": [strides_of(each) for each in tensors],
         "requires_grad": [each.requires_grad for each in tensors],
+        "leaves": [each.requires_grad and each.is_leaf for each in tensors],
         "inference": [each.is_inference() for each in tensors],
         "aliases": aliases(tensors, arguments, module),
         "identities": [

@@ -220,7 +220,8 @@ class Call:
     ``tied`` says that two arguments are one tensor, or overlap: ``(first, second, "same" | "overlap")``. ``mode`` is
     "grad", "no_grad", "inference", "autocast", "deterministic" or "default float64"; ``backward`` goes back from the
     result, ``train`` puts the model into training, ``thread`` makes the call in a fresh thread; ``non_leaf`` says that
-    arguments which require grad were computed, as by a layer before the model.
+    arguments which require grad were computed, as by a layer before the model; ``differentiable``, that arguments
+    require grad although nothing goes back.
     """
 
     arguments: tuple[Argument, ...]
@@ -231,11 +232,18 @@ class Call:
     tied: tuple[int, int, str] | None = None
     method: str = FORWARD
     non_leaf: bool = False
+    differentiable: bool = False
 
     @property
     def flags(self) -> dict[str, bool]:
         """How it is made, beside its mode, by the names that reports have for it."""
-        return {"backward": self.backward, "train": self.train, "thread": self.thread, "non-leaf": self.non_leaf}
+        return {
+            "backward": self.backward,
+            "train": self.train,
+            "thread": self.thread,
+            "non-leaf": self.non_leaf,
+            "differentiable": self.differentiable,
+        }
 
     @property
     def tensors(self) -> list[TensorSpec]:

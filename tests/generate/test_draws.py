@@ -40,7 +40,7 @@ def test_python_numbers_are_others_in_later_calls_of_the_same_sizes() -> None:
 
 
 def test_what_is_random_is_called_in_training() -> None:
-    drawn_for = drawn(scope_of("dynamo", "networks"), 200, 8)
+    drawn_for = drawn(scope_of("dynamo", "networks"), 400, 8)
     calls = [call for trial in drawn_for if "random" in trial.programs[0].marks for call in trial.calls]
     assert sum(call.train for call in calls) > len(calls) / 2 > 3
     assert {"grad", "no_grad"} <= {call.mode for call in calls if call.train}
@@ -99,6 +99,14 @@ def test_arguments_that_require_grad_are_computed_now_and_then() -> None:
     assert sum(each.requires_grad and not each.is_leaf for each in given) > 3
     written = [trial for trial in drawn(scope_of("dynamo", TRAINING), 60, 3) if "writes" in trial.programs[0].marks]
     assert not any(call.non_leaf for trial in written for call in trial.calls)
+
+
+def test_arguments_require_grad_where_nothing_goes_back_too() -> None:
+    """What a delegate does with them that computes no gradients; autograd refuses to have them written to."""
+    trials = drawn(scope_of("torchscript", "elementwise"), 150, 3)
+    calls = [(trial, call) for trial in trials for call in trial.calls if call.differentiable]
+    assert sum(isinstance(each, torch.Tensor) and each.requires_grad for _, c in calls for each in arguments_of(c)) > 5
+    assert all(call.mode == "grad" and "writes" not in trial.programs[0].marks for trial, call in calls)
 
 
 def test_sizes_coincide_more_often_than_by_chance() -> None:

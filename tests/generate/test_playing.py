@@ -124,6 +124,27 @@ def test_results_of_different_calls_that_share_memory_are_seen() -> None:
     assert differences(trial, Knowledge(folded), folded, Rules()) == []
 
 
+def test_a_result_without_a_history_is_seen_where_plain_pytorchs_has_one() -> None:
+    """Backward succeeds with such a result, and leaves no gradient behind it: also where gradients are no promise."""
+
+    class Cut(Shadow):
+        def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Any:
+            def call(x: torch.Tensor, number: int) -> Any:
+                return tuple(each.detach().requires_grad_(each.requires_grad) for each in module(x, number))
+
+            return call
+
+    call = Call((SPEC, Scalar("int", 2)), mode="grad", differentiable=True)
+    trial = Trial((PROGRAM,), (Step("model"), Step("lower"), Step("call", call=call)))
+    cut, eager = (read(answered(play(trial, each(copies=True))), trial) for each in (Cut, Shadow))
+    assert cut[2]["requires_grad"] == eager[2]["requires_grad"]
+    found = differences(trial, Knowledge(eager), cut, Rules(gradients=False))
+    assert [(each.observable, "no history" in each.text) for each in found] == [("requires_grad", True)]
+    refused = [*eager[:2], {"raised": {"type": "RuntimeError", "bases": [], "text": "no"}, "phase": "run"}, eager[3]]
+    assert differences(trial, Knowledge(refused), eager, Rules(gradients=False)) == []
+    assert [each.observable for each in differences(trial, Knowledge(refused), eager, Rules())] == ["error"]
+
+
 _PLAYED_FIRST = """
 import sys
 from generate.test_playing import PROGRAM, SPEC, Call, Scalar, Shadow, Step, Trial, answered, play, read

@@ -98,6 +98,7 @@ class step:
             seen["values"] = [each.detach().to_dense().clone() for each in results]
             seen["strides"] = list(map(strides_of, results))
             seen["requires_grad"] = [each.requires_grad for each in results]
+            seen["leaves"] = [each.requires_grad and each.is_leaf for each in results]
             seen["aliases"] = []
             for n, each in enumerate(results):
                 place = each.untyped_storage().data_ptr() if each.numel() else None
@@ -199,6 +200,8 @@ def differences(mine: dict[str, Any], theirs: dict[str, Any]) -> list[tuple[str,
     grads = mine["requires_grad"], theirs["requires_grad"]
     if grads[0] != grads[1] and (KEEPS["requires_grad"] or any(map(operator.gt, *grads))):
         found.append(("requires_grad", "", grads[1], grads[0]))
+    if any(map(operator.gt, mine["leaves"], theirs["leaves"])):
+        found.append(("requires_grad", "without a history", theirs["leaves"], mine["leaves"]))
     made = set(mine["aliases"]) - set(theirs["aliases"])
     if made or (KEEPS["aliases"] and mine["aliases"] != theirs["aliases"]):
         found.append(("aliases", "", theirs["aliases"], mine["aliases"]))
