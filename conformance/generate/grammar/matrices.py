@@ -135,5 +135,6 @@ def attention(b: Builder) -> None:
         scores = f"{query} @ {one}.transpose(-1, -2)"
         # a row of which nothing is left is zeros
         masks += [f", attn_mask=({scores}) > {b.draw.of('0', '1')}", f", attn_mask=torch.tanh({scores})"]
+        masks += [f", attn_mask=torch.arange({one}.shape[-2]) < {b.draw.of('2', f'{one}.shape[-2] - 1')}"]
     extra = b.draw.choice(masks)
     b.make("scaled_dot_product_attention", f"F.scaled_dot_product_attention({query}, {one}, {one}{extra})")

@@ -19,6 +19,8 @@ def view(b: Builder) -> None:
         ("slice", f"{one}[:-1]"),
         ("slice", f"{one}[..., 1::2]"),
         ("slice", f"{one}[-2:]"),
+        # bounds stop at the ends, as where the last of a sequence are taken that may be shorter
+        ("slice", b.draw.of(f"{one}[..., -4:]", f"{one}[-5:]", f"{one}[..., 1:9]", f"{one}[..., :-4]")),
         ("slice", f"{one}[:, -1:]" if one.rank > 1 else f"{one}[None]"),
         ("select", f"{one}[{b.draw.of(0, -1)}]"),
         ("select", f"{one}.select({dim}, 0)"),

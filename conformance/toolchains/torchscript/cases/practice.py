@@ -3,7 +3,7 @@ are equal, that nobody else sees a value, that a layer has one use, that names a
 
 from __future__ import annotations
 
-from typing import Dict, List, Tuple  # noqa: UP035  (TorchScript resolves these names)
+from typing import Dict, List, Optional, Tuple  # noqa: UP035  (TorchScript resolves these names)
 
 import torch
 from torch import Tensor
@@ -90,6 +90,83 @@ class Causal(torch.nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.nn.functional.scaled_dot_product_attention(x[:, 1:], x, x, is_causal=True)
+
+
+@case(
+    "padding_mask",
+    f.matmul,
+    f.views,
+    f.booleans,
+    f.integers,
+    samples=lambda make: {
+        "forward": [
+            (make.floats(2, 4, 3), torch.tensor([3, 1])),
+            (make.floats(1, 2, 3), torch.tensor([2])),
+            (make.floats(2, 3, 3), torch.tensor([1, 3])),
+        ]
+    },
+)
+class PaddingMask(torch.nn.Module):
+    """Attention that leaves out what a sequence was filled up with: a mask of bools says what to look at."""
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
+        mask = (torch.arange(x.size(1)) < lengths[:, None])[:, None, :]
+        return torch.nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=mask)
+
+
+@case(
+    "last_of_few",
+    f.views,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.floats(2, 3),), (make.floats(2, 7),), (make.floats(3, 4),)]},
+)
+class LastOfFew(torch.nn.Module):
+    """The last five of what may be fewer, and all but them: bounds of slices stop at the ends."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cat([x[:, -5:] * 2.0, x[:, :-5], x[:, 1:100]], dim=1)
+
+
+@case(
+    "nothing_or_zero",
+    f.optionals,
+    f.scalars,
+    f.control_flow,
+    f.elementwise,
+    samples=lambda make: {
+        "forward": [(make.floats(3), None, None, None), (make.floats(3), 0.0, 0, False), (make.floats(3), 2.5, 3, True)]
+    },
+)
+class NothingOrZero(torch.nn.Module):
+    """An option that is zero, or no, was given: None alone is not."""
+
+    def forward(
+        self,
+        x: Tensor,
+        scale: Optional[float],  # noqa: UP045
+        count: Optional[int],  # noqa: UP045
+        negative: Optional[bool],  # noqa: UP045
+    ) -> Tensor:
+        x = x * (7.0 if scale is None else scale) + (5 if count is None else count)
+        return x + 100.0 if negative is None else (-x if negative else x)
+
+
+@case(
+    "alike_names",
+    f.matmul,
+    f.parameters,
+    f.submodules,
+    samples=lambda make: {"forward": [(make.floats(2, 3),) for _ in "ab"]},
+)
+class AlikeNames(torch.nn.Module):
+    """Names of weights that are told apart by their dots alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.layer_0 = torch.nn.Sequential(torch.nn.Linear(3, 3)), torch.nn.Linear(3, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layer(x) - self.layer_0(x) * 0.5  # type: ignore[no-any-return]
 
 
 @case(
