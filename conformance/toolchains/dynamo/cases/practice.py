@@ -83,3 +83,29 @@ class SharedConvolution(torch.nn.Module):
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         first = self.convolution(x)
         return torch.relu(self.norm(first)) - first.mean(), self.convolution(x * 0.5)
+
+
+@case("last_of_few", f.views, f.elementwise, samples=pairs(2, 3))
+class LastOfFew(torch.nn.Module):
+    """The last five of what may be fewer, and all but them: bounds of slices stop at the ends."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return torch.cat([x[:, -5:] * 2, y[:, :-5], (x - y)[:, 1:100]], dim=1)
+
+
+@case(
+    "alike_names",
+    f.matmul,
+    f.parameters,
+    samples=lambda make: {"forward": [(make.floats(2, 3),) for _ in "ab"]},
+)
+class AlikeNames(torch.nn.Module):
+    """Names of weights that are told apart by their dots alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.layer_0 = torch.nn.Sequential(torch.nn.Linear(3, 3)), torch.nn.Linear(3, 3)
+        self.requires_grad_(False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu(self.layer(x)) - self.layer_0(x) * 0.5
