@@ -11,6 +11,10 @@ import sys
 from support.project import Project, Run
 
 
+#: How many programs each generated cell tries where a tutorial says nothing of it: what a level takes.
+_PROGRAMS = 25
+
+
 @dataclasses.dataclass
 class Step:
     """A command of the tutorial: what it should say, what it said, and how it ended."""
@@ -48,7 +52,7 @@ class Reader:
         done = subprocess.run(
             [sys.executable, "-m", modules[name], *arguments] if name in modules else [name, *arguments],
             cwd=self.project.folder,
-            env=self.project.environment,
+            env=self.project.environment | {"PYTEST_ADDOPTS": f"--conformance-generated={_PROGRAMS}"},
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
