@@ -102,20 +102,24 @@ class _Judge:
 
     def all(self, actual: Sequence[Mapping[str, Any]]) -> Any:
         for number, row in enumerate(actual[:-1]):
-            raised = self._known.eager[number].get("raised")
-            if "raised" not in row and (lacks_a_kernel(raised) or is_beyond_memory(raised)):
-                break  # what eager PyTorch would have done, and gone on with, nobody knows
-            step = self._trial.steps[number]
-            differentiable = step.call is not None and step.call.differentiable and not self._rules.gradients
-            if "raised" not in row and raised is not None and differentiable:
-                break  # what autograd refuses is no matter to who computes no gradients
-            wrong = self._rules.signatures and step.action == "fail"
-            if wrong and "raised" in row and raised is None:
-                break  # what a model is not meant to be given may be refused, although Python lets it pass
+            if self._may_part(number, row):
+                break  # what the other would have given, and gone on with, nobody knows
             yield from self._step(number, row)
+        else:
+            yield from self._results_at_the_end(len(actual) - 1, actual[-1])
         if self._random:
             yield from self._repeated(actual)
         yield from self._end(len(actual) - 1, actual[-1])
+
+    def _may_part(self, number: int, row: Mapping[str, Any]) -> bool:
+        """Whether eager PyTorch or the backend raised in a step, where the other may go on."""
+        step, raised = self._trial.steps[number], self._known.eager[number].get("raised")
+        if "raised" in row:
+            # what a model is not meant to be given may be refused, although Python lets it pass
+            return self._rules.signatures and step.action == "fail" and raised is None
+        # what autograd refuses is no matter to who computes no gradients
+        differentiable = step.call is not None and step.call.differentiable and not self._rules.gradients
+        return raised is not None and (differentiable or lacks_a_kernel(raised) or is_beyond_memory(raised))
 
     def _step(self, number: int, row: Mapping[str, Any]) -> Any:
         eager = self._known.eager[number]
@@ -264,7 +268,7 @@ class _Judge:
                         text = f"steps {first + 1} and {later + 1} gave the same numbers, which are random"
                         yield Difference(later, "random state", text)
 
-    def _end(self, number: int, row: Mapping[str, Any]) -> Any:
+    def _results_at_the_end(self, number: int, row: Mapping[str, Any]) -> Any:
         eager = self._known.eager[-1]
         late = [each for each in row["late"] if each not in eager["late"]]
         if late:
@@ -272,6 +276,9 @@ class _Judge:
         shared = sorted(_pairs(row["shared"]) - _pairs(eager["shared"]))
         if shared:
             yield Difference(number, "aliases", f"{_sentence(shared)}, and not in plain PyTorch")
+
+    def _end(self, number: int, row: Mapping[str, Any]) -> Any:
+        eager = self._known.eager[-1]
         for name, (was, now) in left_by(row["state"], eager["state"]).items():
             yield Difference(number, "process state", f"the trial changed {name}: it was {was}, and is {now}")
         if row.get("kept", 0) > eager.get("kept", 0):

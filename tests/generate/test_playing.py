@@ -122,6 +122,9 @@ def test_results_of_different_calls_that_share_memory_are_seen() -> None:
     assert [(each.observable, text in each.text) for each in found] == [("aliases", True)]
     # a view of one tensor at each call shares its memory in plain PyTorch too
     assert differences(trial, Knowledge(folded), folded, Rules()) == []
+    # whether it would be in plain PyTorch nobody knows where that has no kernel
+    raised = {"raised": {"type": "NotImplementedError", "bases": [], "text": "no"}, "phase": "run"}
+    assert differences(trial, Knowledge([*eager[:2], *[raised] * 3, eager[-1]]), folded, Rules()) == []
 
 
 def test_a_result_without_a_history_is_seen_where_plain_pytorchs_has_one() -> None:

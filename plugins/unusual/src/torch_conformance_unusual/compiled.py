@@ -81,8 +81,10 @@ class Decomposed(Functional):
         return {
             operator: function
             for operator, function in core_aten_decompositions().items()
-            # Else other random numbers would be drawn than eager PyTorch draws.
+            # Else other random numbers would be drawn than eager PyTorch draws, and dtypes would be promoted: see
+            # reports/findings/aot_select_scatter.py.
             if torch.Tag.nondeterministic_seeded not in operator.tags
+            and operator is not torch.ops.aten.select_scatter.default
         }
 
     def code(self, graph: torch.fx.GraphModule) -> Callable[..., Sequence[Any]]:
