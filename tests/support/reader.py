@@ -10,7 +10,6 @@ import sys
 
 from support.project import Project, Run
 
-
 #: How many programs each generated cell tries where a tutorial says nothing of it: what a level takes.
 _PROGRAMS = 25
 
