@@ -1,8 +1,8 @@
 """Run the scripts of ``findings/`` that are about a backend, and write what each shows as a text to be filed.
 
 ``python reports/upstream.py PREFIX ...`` runs every ``findings/PREFIX_*.py`` in the environment of a vendor's plugin,
-``plugins/PREFIX``, or here where torch itself brings the backend, and writes ``upstream/NAME.md``: title, versions, the
-script, what was expected, what was found.
+``plugins/PREFIX``, or here where it is about what torch itself brings, and writes ``upstream/NAME.md``: title,
+versions, the script, what was expected, what was found.
 Exits with 1 if a script does not show its defect. Nothing is sent anywhere.
 """
 
@@ -23,8 +23,8 @@ import environments
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE / "upstream"
 LIMIT = 240
-#: Backends that torch brings: their scripts need nothing else.
-OWN = ("inductor",)
+#: Backends that torch brings, and parts of torch: their scripts need nothing else.
+OWN = ("aot", "executorch", "export", "inductor", "jit", "lite", "lowering")
 #: Of a traceback only what was raised is shown: the rest names the files of whoever ran it.
 _RAISED = re.compile(r"^[\w.]*(?:Error|Exception|BackendCompilerFailed)\b.*", re.MULTILINE)
 _PATH = re.compile(r"(?:/[\w.+-]+){2,}/")
@@ -36,6 +36,7 @@ class Finding:
 
     script: Path
     title: str
+    told: list[str]
     expected: str
     found: str
     shown: bool
@@ -62,13 +63,17 @@ def tried(prefix: str, plugin: environments.Plugin | None) -> int:
     findings = [run(script, python) for script in sorted((HERE / "findings").glob(f"{prefix}_*.py"))]
     for each in findings:
         print(f"{'shown' if each.shown else 'NOT SHOWN'}  {each.script.stem}: {each.found.splitlines()[-1]}")
-        (FOLDER / f"{each.script.stem}.md").write_text(text(each, versions(lock)), encoding="utf-8")
+        (FOLDER / f"{each.script.stem}.md").write_text(
+            text(each, versions(lock or here(each.script))), encoding="utf-8"
+        )
     return int(not all(each.shown for each in findings))
 
 
 def run(script: Path, python: Path) -> Finding:
     """Run a script; a defect is shown by any end but exit code 0, if eager PyTorch came first and to its end."""
-    title, _, expected = (ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or "").partition("\n\n")
+    title, *told = (ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or "").split("\n\n")
+    expected = [each.removeprefix("Expected: ") for each in told if each.startswith("Expected: ")]
+    told = [each for each in told if not each.startswith("Expected: ")]
     command = [str(python), "-u", "-W", "ignore", str(script)]  # unbuffered: a process that dies keeps its lines
     ended = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
     raised = _RAISED.findall(ended.stderr)
@@ -77,7 +82,19 @@ def run(script: Path, python: Path) -> Finding:
     if ended.returncode < 0:
         lines.append(f"the process ends with {signal.Signals(-ended.returncode).name}")
     found = _PATH.sub("", "\n".join(lines)) or "nothing is printed"
-    return Finding(script, title, expected.removeprefix("Expected: "), found, bool(ended.returncode) and tried)
+    by_default = ["what eager PyTorch gives."]
+    return Finding(script, title, told, " ".join(expected or by_default), found, bool(ended.returncode) and tried)
+
+
+def here(script: Path) -> str:
+    """What a script needs beside torch that is installed here, as a lock names it: what it imports, or is about."""
+    nodes = list(ast.walk(ast.parse(script.read_text(encoding="utf-8"))))
+    named = [each.module or "" for each in nodes if isinstance(each, ast.ImportFrom)]
+    named += [each.name for node in nodes if isinstance(node, ast.Import) for each in node.names]
+    modules = {each.partition(".")[0] for each in (*named, *script.stem.split("_")[1:2])} - {"torch"}
+    found = metadata.packages_distributions()
+    names = sorted({found[each][0] for each in modules if each in found and each != "functorch"})
+    return "\n".join(f"{name}=={metadata.version(name)}" for name in names)
 
 
 def versions(lock: str) -> str:
@@ -89,12 +106,12 @@ def versions(lock: str) -> str:
 def text(finding: Finding, versions: str) -> str:
     """What to file, as Markdown."""
     source = finding.script.read_text(encoding="utf-8").split('"""', 2)[2].strip()
-    expected = finding.expected or "what eager PyTorch gives."
     parts = (
         f"# {finding.title}",
+        *finding.told,
         f"Versions: {versions}.",
         f"```python\n{source}\n```",
-        f"**Expected:** {expected}",
+        f"**Expected:** {finding.expected}",
         f"**Found:**\n\n```text\n{finding.found}\n```",
     )
     return "\n\n".join(parts) + "\n"

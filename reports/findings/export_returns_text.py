@@ -1,4 +1,7 @@
-"""torch.export.save writes a program that returns a text, and torch.export.load cannot read it."""
+"""torch.export.save writes a program that returns a text, and torch.export.load cannot read it.
+
+Expected: a program that returns the text, or a refusal when it is saved.
+"""
 
 import io
 import sys
@@ -12,7 +15,8 @@ class Model(torch.nn.Module):
 
 
 program = torch.export.export(Model(), (torch.ones(3),))
-print("returns", program.module()(torch.ones(3)))
+print("eager:", Model()(torch.ones(3)))
+print("exported:", program.module()(torch.ones(3)))
 buffer = io.BytesIO()
 torch.export.save(program, buffer)
 buffer.seek(0)

@@ -1,7 +1,7 @@
 """TorchScript: a nested module that is frozen while optimised execution is off cannot be called.
 
-``torch.jit.load`` turns it off while ``__setstate__`` runs, in which a delegate compiles: one that freezes there cannot
-run what it froze.
+Expected: what the module gives. ``torch.jit.load`` turns optimised execution off while ``__setstate__`` runs, in which
+a delegate compiles: one that freezes there cannot run what it froze.
 """
 
 import torch
@@ -26,6 +26,7 @@ class Outer(torch.nn.Module):
 
 
 inputs = torch.ones(2, 3)
+print(f"eager: {list(Outer()(inputs).shape)}")
 module = torch.jit.script(Outer().eval())
 torch.jit.freeze(module)(inputs)
 with torch.jit.optimized_execution(False):

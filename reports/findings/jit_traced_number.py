@@ -1,5 +1,8 @@
-"""TorchScript: a Python number that was traced beside a tensor is a tensor of float64 once the program is saved, and no
-longer gives way to float32: without optimised execution, a sum of tensors without dimensions is in float64."""
+"""TorchScript: a Python number that was traced beside a tensor no longer gives way to its dtype, once it is saved.
+
+Expected: float32. It is saved as a tensor of float64: without optimised execution, a sum of a number and a tensor
+without dimensions is in float64.
+"""
 
 import io
 import sys
@@ -13,7 +16,9 @@ class Plus(torch.nn.Module):
 
 
 x = torch.tensor(2.0)
+expected = Plus()(x).dtype
 traced = torch.jit.trace(Plus(), (x,))
+print(f"eager: {expected}; traced and not saved: {traced(x).dtype}")
 buffer = io.BytesIO()
 torch.jit.save(traced, buffer)
 found = {}
@@ -22,6 +27,4 @@ for optimized in (True, False):
     with torch.jit.optimized_execution(optimized):
         found[optimized] = loaded(x).dtype
     print(f"saved and loaded, optimised execution {optimized}: {found[optimized]}")
-expected = Plus()(x).dtype
-print(f"eager: {expected}; traced and not saved: {traced(x).dtype}")
 sys.exit(found[False] != expected)

@@ -1,4 +1,7 @@
-"""openvino: once it was used, Dynamo is configured otherwise for the models of every other backend."""
+"""openvino: once it was used, Dynamo is configured otherwise for the models of every other backend.
+
+Expected: that Dynamo's configuration is what it was.
+"""
 
 import sys
 

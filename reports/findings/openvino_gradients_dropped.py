@@ -1,4 +1,7 @@
-"""openvino without aot_autograd: results have no history where the arguments require grad, and nothing says so."""
+"""openvino without aot_autograd: results have no history where the arguments require grad, and nothing says so.
+
+Expected: a history, or an error that says that training needs aot_autograd.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""openvino: the inputs of the last call stay in memory, though nobody else holds them."""
+"""openvino: the inputs of the last call stay in memory, though nobody else holds them.
+
+Expected: that the inputs are freed when nobody else holds them, as in eager PyTorch.
+"""
 
 import gc
 import sys

@@ -1,4 +1,7 @@
-"""openvino: indices out of bounds give a value, where PyTorch raises."""
+"""openvino: indices out of bounds give a value, where PyTorch raises.
+
+Expected: eager PyTorch's IndexError, or another error.
+"""
 
 import sys
 

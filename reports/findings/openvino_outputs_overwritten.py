@@ -1,4 +1,7 @@
-"""openvino: the result of a call is overwritten by the next call."""
+"""openvino: the result of a call is overwritten by the next call.
+
+Expected: that the first result stays what it was.
+"""
 
 import sys
 

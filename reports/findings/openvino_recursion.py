@@ -1,4 +1,7 @@
-"""openvino: each new size of a dynamic dimension makes every call one function deeper, up to a RecursionError."""
+"""openvino: each new size of a dynamic dimension makes every call one function deeper, up to a RecursionError.
+
+Expected: any number of sizes, as with aot_eager.
+"""
 
 import torch
 

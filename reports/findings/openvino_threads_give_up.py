@@ -1,4 +1,7 @@
-"""openvino: where two threads call at one time, all later calls run in PyTorch, and nothing says so."""
+"""openvino: where two threads call at one time, all later calls run in PyTorch, and nothing says so.
+
+Expected: that OpenVINO goes on to compute the calls, or says that it does not.
+"""
 
 import sys
 import threading
