@@ -25,6 +25,18 @@ FOLDER = HERE / "upstream"
 LIMIT = 240
 #: Backends that torch brings, and parts of torch: their scripts need nothing else.
 OWN = ("aot", "executorch", "export", "inductor", "jit", "lite", "lowering")
+#: The exit code of a script that ended with a text, and what runs one so that the text is part of what it prints.
+_SAID = 9
+_RUN = f"""
+import runpy, sys
+try:
+    runpy.run_path(sys.argv.pop(1), run_name="__main__")
+except SystemExit as end:
+    if not isinstance(end.code, str):
+        raise
+    print(end.code)
+    sys.exit({_SAID})
+"""
 #: Of a traceback only what was raised is shown: the rest names the files of whoever ran it.
 _RAISED = re.compile(r"^[\w.]*(?:Error|Exception|BackendCompilerFailed)\b.*", re.MULTILINE)
 _PATH = re.compile(r"(?:/[\w.+-]+){2,}/")
@@ -70,14 +82,16 @@ def tried(prefix: str, plugin: environments.Plugin | None) -> int:
 
 
 def run(script: Path, python: Path) -> Finding:
-    """Run a script; a defect is shown by any end but exit code 0, if eager PyTorch came first and to its end."""
+    """Run a script; a defect is shown by any end but exit code 0, if eager PyTorch came first and to its end, or if the
+    script says itself what it found."""
     title, *told = (ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or "").split("\n\n")
     expected = [each.removeprefix("Expected: ") for each in told if each.startswith("Expected: ")]
     told = [each for each in told if not each.startswith("Expected: ")]
-    command = [str(python), "-u", "-W", "ignore", str(script)]  # unbuffered: a process that dies keeps its lines
+    # unbuffered: a process that dies keeps its lines
+    command = [str(python), "-u", "-W", "ignore", "-c", _RUN, str(script)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
     raised = _RAISED.findall(ended.stderr)
-    tried = ended.stdout.startswith("eager")
+    tried = ended.stdout.startswith("eager") or ended.returncode == _SAID
     lines = [*ended.stdout.splitlines(), *raised[-1:]] if ended.returncode == 1 else ended.stdout.splitlines()
     if ended.returncode < 0:
         lines.append(f"the process ends with {signal.Signals(-ended.returncode).name}")

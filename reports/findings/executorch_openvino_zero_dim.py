@@ -20,6 +20,7 @@ class Sum(torch.nn.Module):
 
 inputs = torch.tensor(1.0), torch.tensor(2.0)
 expected = Sum()(*inputs)
+print(f"eager: {expected.tolist()}")
 for partitioner in (None, [OpenvinoPartitioner([CompileSpec("device", b"CPU")])]):
     lowered = to_edge_transform_and_lower(torch.export.export(Sum(), inputs), partitioner=partitioner)
     program = Runtime.get().load_program(lowered.to_executorch().buffer)

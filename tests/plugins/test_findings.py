@@ -21,6 +21,8 @@ LIBRARIES = Path(torch.__file__).parent / "lib"
 ENVIRONMENTS = REPOSITORY / "build" / "environments"
 #: Vendors whose packages may be in environments of their own, made by `reports/regenerate.py`: what is imported there.
 VENDORS = {"docc": "docc.torch", "iree": "iree.turbine", "openvino": "openvino", "tvm": "tvm", "zentorch": "zentorch"}
+#: Backends that PyTorch's own tests have, which nobody uses.
+TOYS = ("demo_", "test_backend_")
 #: What delegates of ExecuTorch need beside it, by the extra of `plugins/executorch` that installs it.
 EXTRAS = {"openvino": ("openvino", "nncf"), "tosa": ("tosa_serializer",)}
 #: Where docc finds the compiler that it starts, and which one it starts without it.
@@ -76,3 +78,12 @@ def test_every_reproducer_is_described() -> None:
     assert SCRIPTS
     for script in SCRIPTS:
         assert f"findings/{script.name}" in described
+
+
+def test_every_defect_has_a_text_to_be_filed_that_shows_the_script_as_it_is() -> None:
+    for script in SCRIPTS:
+        if not script.name.startswith(TOYS):
+            text = (FOLDER.parent / "upstream" / f"{script.stem}.md").read_text()
+            assert script.read_text().split('"""', 2)[2].strip() in text, (
+                f"python reports/upstream.py {script.stem.partition('_')[0]}"
+            )
