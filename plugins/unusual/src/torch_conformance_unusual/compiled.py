@@ -13,6 +13,10 @@ from torch_conformance_saboteurs.dynamo_control import Code, DynamoControl
 from torch_conformance_unusual.functional import Functional
 
 
+#: PyTorch's decomposition gives it the dtype of what is put in (reports/findings/aot_select_scatter.py).
+_PROMOTED = torch.ops.aten.select_scatter.default
+
+
 class Interpreted(DynamoControl):
     """The graph that Dynamo made is interpreted node by node; no code is made of it."""
 
@@ -81,10 +85,8 @@ class Decomposed(Functional):
         return {
             operator: function
             for operator, function in core_aten_decompositions().items()
-            # Else other random numbers would be drawn than eager PyTorch draws, and dtypes would be promoted: see
-            # reports/findings/aot_select_scatter.py.
-            if torch.Tag.nondeterministic_seeded not in operator.tags
-            and operator is not torch.ops.aten.select_scatter.default
+            # Else other random numbers would be drawn than eager PyTorch draws, and dtypes would be others.
+            if torch.Tag.nondeterministic_seeded not in operator.tags and operator is not _PROMOTED
         }
 
     def code(self, graph: torch.fx.GraphModule) -> Callable[..., Sequence[Any]]:
