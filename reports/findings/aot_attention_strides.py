@@ -1,7 +1,7 @@
 """core_aten_decompositions: the result of scaled_dot_product_attention lies in memory otherwise than the kernel's.
 
-Expected: the strides that eager PyTorch, AOT Autograd without decompositions and Inductor give: code behind the attention
-that views its result raises, or is captured otherwise.
+Expected: the strides that eager PyTorch, AOT Autograd without decompositions and Inductor give: code that views the
+result raises, or is captured otherwise.
 """
 
 import sys

@@ -12,7 +12,6 @@ from torch_conformance_saboteurs.dynamo_control import Code, DynamoControl
 
 from torch_conformance_unusual.functional import Functional
 
-
 #: PyTorch's decomposition gives it the dtype of what is put in (reports/findings/aot_select_scatter.py).
 _PROMOTED = torch.ops.aten.select_scatter.default
 
