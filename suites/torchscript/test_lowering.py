@@ -228,10 +228,10 @@ def test_second_registration_is_refused(host: TorchScriptDevice, backend: Descri
     control=Control.NONE,
     speaks_of=SpeaksOf.UNSUPPORTED,
 )
-def test_refusal(host: TorchScriptDevice, case: PreparedCase) -> None:
+def test_refusal(host: TorchScriptDevice, case: PreparedCase, backend: Description) -> None:
     """A model outside the declared features is refused at lowering with the operator's name and the model's source
     line (<--- HERE); it is never miscomputed and never crashes. What only data can show is refused at run."""
-    assert_clean_refusal(host, case)
+    assert_clean_refusal(host, case, backend)
 
 
 @clause("lowering.twice", source=(GIVEN_MODULE, PREPROCESSED), cases=("parameters", "add", "submodules"))

@@ -12,6 +12,10 @@ from conformance.compare.refusals import operator_named, says_that_it_refuses
     [
         ("Backend mine does not take the operator aten::reciprocal", "aten::reciprocal"),
         ("mine has no kernel for aten.gather.default (from: x.gather(0, y))", "aten::gather"),
+        (
+            "no kernel for torch_nn._linear_cross_entropy_batch_chunked.default",
+            "torch_nn::_linear_cross_entropy_batch_chunked",
+        ),
         ("cannot lower prim::If: the branches differ", "prim::If"),
         ("torch.addmm is not supported", "aten::addmm"),
         ("torch.nn.functional.relu_ is not supported", "aten::relu_"),

@@ -60,6 +60,37 @@ BACKEND = """
         name = "lenient"
         implementation = implementation
 """
+#: Backends that lack integers: one refuses whatever is none of floats, one what does not fit into 32 bits.
+NARROW = """
+    import torch
+    from torch_conformance_saboteurs.backends import PythonControl
+    from torch_conformance_saboteurs.control import PythonBackend
+
+    from conformance import features
+    from conformance.compare.values import tensors_in
+
+
+    def check(tensor):
+        if {condition}:
+            raise RuntimeError("an argument is no float, or too large")
+
+
+    class implementation(PythonBackend):
+        def call(self, handle, inputs):
+            for tensor in tensors_in(inputs):
+                check(tensor)
+            return super().call(handle, inputs)
+
+
+    class Plugin(PythonControl):
+        name = "{name}"
+        implementation = implementation
+        features = PythonControl.features.without(features.integers, "they are not what the hardware has")
+"""
+CONDITIONS = {
+    "floats": "not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool)",
+    "narrow": "tensor.dtype == torch.int64 and bool((tensor.abs() >= 2**31).any())",
+}
 CHOSEN = (
     "(test_availability and (test_host or test_warning or (test_target and full)))"
     " or test_message or test_handles or (test_lite_interpreter and test_again)"
@@ -127,3 +158,13 @@ def test_a_short_process_id_is_not_found_in_every_number(pid: int, text: str, fo
         file.writestr("archive/data.pkl", text)
     traces = traces_of({"pid": pid, "folders": []}, Artifact(archive.getvalue(), "full"))
     assert bool(traces["the id"]) == found
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_who_lacks_integers_may_refuse_them_all_or_those_that_are_too_large(project: Project, name: str) -> None:
+    project.install(name, NARROW.format(name=name, condition=CONDITIONS[name]))
+    run = project.run(f"--backend={name}", "-k", "test_lowering and test_refusal", "-n", "2")
+    assert run.exit_code == 0, run.output
+    verdicts = {row["case"]: row["verdict"] for row in run.report(name)["cells"]}
+    assert {"integers", "integer_division", "mixed_dtypes", "padding_mask"} <= set(verdicts)
+    assert set(verdicts.values()) == {"PASS"}

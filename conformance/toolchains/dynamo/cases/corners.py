@@ -49,13 +49,12 @@ class SignedZeros(torch.nn.Module):
 
 @case(
     "integer_division",
-    f.integers,
     f.elementwise,
     f.several_outputs,
     samples=lambda make: {
         "forward": [(make.integers(30, low=-40, high=40), make.integers(30, low=0, high=2) * 10 - 7) for _ in "ab"]
     },
-    touches=(f.mixed_dtypes,),
+    touches=(f.integers, f.mixed_dtypes),
 )
 class IntegerDivision(torch.nn.Module):
     """Of numbers of both signs: rounded down, towards zero, and not at all; with the remainders that belong to it."""

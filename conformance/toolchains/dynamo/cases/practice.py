@@ -12,10 +12,9 @@ from conformance.toolchains.dynamo.cases.models import case, pairs
 
 @case(
     "equal_numbers",
-    f.integers,
     f.several_outputs,
     samples=lambda make: {"forward": [(make.integers(5),) for _ in "ab"]},
-    touches=(f.mixed_dtypes,),
+    touches=(f.integers, f.mixed_dtypes),
 )
 class EqualNumbers(torch.nn.Module):
     """``2 == 2.0``, and yet one gives integers and the other floats."""
@@ -35,12 +34,11 @@ class LogitsAndScores(torch.nn.Module):
 
 @case(
     "narrow_differences",
-    f.integers,
-    f.mixed_dtypes,
     f.elementwise,
     samples=lambda make: {
         "forward": [tuple(make.integers(12, low=0, high=200, dtype=torch.uint8) for _ in "xy") for _ in "ab"]
     },
+    touches=(f.integers, f.mixed_dtypes),
 )
 class NarrowDifferences(torch.nn.Module):
     """Images of bytes: what wraps around has done so before it becomes a float."""

@@ -40,13 +40,12 @@ class Extremes(torch.nn.Module):
 
 @case(
     "integer_division",
-    f.integers,
     f.elementwise,
-    f.mixed_dtypes,
     f.several_outputs,
     samples=lambda make: {
         "forward": [(make.integers(30, low=-40, high=40), make.integers(30, low=0, high=2) * 10 - 7) for _ in range(2)]
     },
+    touches=(f.integers, f.mixed_dtypes),
 )
 class IntegerDivision(torch.nn.Module):
     """Of numbers of both signs: rounded down, towards zero, and not at all; with the remainders that belong to it."""
@@ -59,7 +58,6 @@ class IntegerDivision(torch.nn.Module):
 @case(
     "promotion",
     f.mixed_dtypes,
-    f.integers,
     f.zero_dim,
     f.float64,
     f.booleans,
@@ -71,6 +69,7 @@ class IntegerDivision(torch.nn.Module):
             (make.floats(3), make.integers(3, dtype=torch.int32), make.doubles(), make.booleans(3)) for _ in range(2)
         ]
     },
+    touches=(f.integers,),
 )
 class Promotion(torch.nn.Module):
     """A tensor without dimensions, and a number, count for less than one with dimensions of the same kind; booleans are

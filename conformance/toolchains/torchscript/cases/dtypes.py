@@ -85,7 +85,6 @@ class ComplexNumbers(torch.nn.Module):
 @case(
     "mixed_dtypes",
     f.mixed_dtypes,
-    f.integers,
     samples=lambda make: {
         "forward": [
             (make.floats(3, 2), make.integers(3, 2)),
@@ -94,6 +93,7 @@ class ComplexNumbers(torch.nn.Module):
             (make.integers(4, low=0, high=200, dtype=torch.uint8), make.integers(4, dtype=torch.int8)),
         ]
     },
+    touches=(f.integers,),
 )
 class MixedDtypes(torch.nn.Module):
     def forward(self, x: Tensor, y: Tensor) -> Tensor:

@@ -107,12 +107,12 @@ class Blocks(torch.nn.Module):
 @case(
     "lookup",
     f.views,
-    f.integers,
     f.several_outputs,
     everywhere=False,
     samples=lambda make: {
         "forward": [(make.floats(6, 3), torch.tensor([5, 0, 3])), (make.floats(7, 3), torch.tensor([2, 6]))]
     },
+    touches=(f.integers,),
 )
 class Lookup(torch.nn.Module):
     """Reads rows by their numbers, of which there may be none."""

@@ -14,11 +14,10 @@ from conformance.toolchains.torchscript.cases import case
 
 @case(
     "equal_numbers",
-    f.integers,
-    f.mixed_dtypes,
     f.elementwise,
     f.several_outputs,
     samples=lambda make: {"forward": [(make.integers(5),) for _ in "ab"]},
+    touches=(f.integers, f.mixed_dtypes),
 )
 class EqualNumbers(torch.nn.Module):
     """``2 == 2.0``, and yet one gives integers and the other floats."""
@@ -97,7 +96,6 @@ class Causal(torch.nn.Module):
     f.matmul,
     f.views,
     f.booleans,
-    f.integers,
     samples=lambda make: {
         "forward": [
             (make.floats(2, 4, 3), torch.tensor([3, 1])),
@@ -105,6 +103,7 @@ class Causal(torch.nn.Module):
             (make.floats(2, 3, 3), torch.tensor([1, 3])),
         ]
     },
+    touches=(f.integers,),
 )
 class PaddingMask(torch.nn.Module):
     """Attention that leaves out what a sequence was filled up with: a mask of bools says what to look at."""
