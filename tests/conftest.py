@@ -45,9 +45,9 @@ def shared_run(new_project: Callable[[str], Project]) -> Callable[..., Run]:
     """Runs that several tests read: each command line runs once a session."""
     done: dict[tuple[str, ...], Run] = {}
 
-    def run(*arguments: str) -> Run:
+    def run(*arguments: str, seconds: float = 300) -> Run:
         if arguments not in done:
-            done[arguments] = new_project("project").run(*arguments)
+            done[arguments] = new_project("project").run(*arguments, seconds=seconds)
         return done[arguments]
 
     return run

@@ -43,7 +43,7 @@ def test_pytorchs_test_backend_returns_wrong_values(shared_run: Callable[..., Ru
 @pytest.mark.parametrize(("name", "level"), [("reference", "complete"), ("python_control", "mobile")])
 def test_conforming_backends_reach_their_level(shared_run: Callable[..., Run], name: str, level: str) -> None:
     options = ("-n", "2", "--conformance-level=mobile", "--conformance-generated=25")
-    run = shared_run("--backend=reference", "--backend=python_control", *options)
+    run = shared_run("--backend=reference", "--backend=python_control", *options, seconds=900)
     report = run.report(name)
     assert run.exit_code == 0, run.output
     assert report["certification"]["achieved"] == level
