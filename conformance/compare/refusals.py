@@ -10,8 +10,8 @@ import torch
 
 #: How an error names an operator that something was lowered to: aten::add, aten.add.
 _LOWERED = re.compile(r"\baten(?:::|\.)(?P<name>[a-z_0-9]+)")
-#: Operators beside ATen's that functions of ``torch.nn`` become; they are defined where one is first called.
-_OF_MODULES = re.compile(r"\btorch_nn(?:::|\.)(?P<name>[a-z_0-9]+)")
+#: Operators beside ATen's: what decompositions end in, and functions of ``torch.nn`` (defined when first called).
+_BESIDE = re.compile(r"\b(?P<namespace>prims|torch_nn)(?:::|\.)(?P<name>[a-z_0-9]+)")
 #: How it names one as a program has it: torch.add.
 _WRITTEN = re.compile(r"\btorch\.(?:nn\.functional\.)?(?P<name>[a-z_0-9]+)")
 #: How TorchScript names what Python's own statements become: prim::If.
@@ -28,9 +28,9 @@ def operator_named(text: str, known: Container[str] = ()) -> str | None:
     statement = _STATEMENT.search(text)
     if statement:
         return statement[0]
-    of_modules = _OF_MODULES.search(text)
-    if of_modules:
-        return f"torch_nn::{of_modules['name']}"
+    beside = _BESIDE.search(text)
+    if beside:
+        return f"{beside['namespace']}::{beside['name']}"
     lowered = {each["name"] for each in _LOWERED.finditer(text)}
     found = {name for name in lowered if _is_operator(name)}
     for name in lowered | {each["name"] for each in _WRITTEN.finditer(text)}:

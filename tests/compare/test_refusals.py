@@ -16,6 +16,7 @@ from conformance.compare.refusals import operator_named, says_that_it_refuses
             "no kernel for torch_nn._linear_cross_entropy_batch_chunked.default",
             "torch_nn::_linear_cross_entropy_batch_chunked",
         ),
+        ("no kernel for prims.convert_element_type.default", "prims::convert_element_type"),
         ("cannot lower prim::If: the branches differ", "prim::If"),
         ("torch.addmm is not supported", "aten::addmm"),
         ("torch.nn.functional.relu_ is not supported", "aten::relu_"),
