@@ -27,7 +27,7 @@ AXES: Mapping[str, tuple[str, ...]] = {
     ),
     "mode": (
         "grad", "no_grad", "inference", "autocast", "deterministic", "default float64", "backward", "train", "thread",
-        "non-leaf", "differentiable",
+        "non-leaf", "requires grad",
     ),
     "event": (
         "first call", "later call", "second model", "lowered again", "lowered in a mode", "elsewhere", "dynamic",

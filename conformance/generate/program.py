@@ -242,7 +242,7 @@ class Call:
             "train": self.train,
             "thread": self.thread,
             "non-leaf": self.non_leaf,
-            "differentiable": self.differentiable,
+            "requires grad": self.differentiable,
         }
 
     @property

@@ -27,7 +27,7 @@ sys.exit(pytest.main(sys.argv[1:]))
 
 def _started(folder: Path, *arguments: str) -> tuple[int, list[list[str]]]:
     """The exit code of a run, and in the order of their starts the zygotes, each with whether torch was imported."""
-    command = [sys.executable, "-c", _PROGRAM, "-p", "no:cacheprovider", "-q", "-k", "nothing", *arguments]
+    command = [sys.executable, "-c", _PROGRAM, "-p", "no:cacheprovider", "-q", "-k", "no_such_cell", *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     lines = [line.split() for line in done.stdout.splitlines() if line.startswith("started ")]
     return done.returncode, [words[1:] for words in lines]
