@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from conformance.generate.judge import Rules
-from conformance.generate.laboratory import Laboratory, Refused
+from conformance.generate.laboratory import Discarded, Laboratory, Refused
 from conformance.generate.makers import NotLowered, Shadow
 from conformance.generate.play import know, play
 from conformance.generate.program import Call, Line, Program, Step, TensorSpec, Trial, trial_from_bytes
@@ -58,12 +58,14 @@ class Backend(Shadow):
         return self._function
 
 
-def laboratory_of(control: Device, subject: Device, *, may_refuse: bool = True) -> Laboratory:
-    """A laboratory of two devices; plain PyTorch may excuse."""
+def laboratory_of(
+    control: Device, subject: Device, *, may_refuse: bool = True, alone: Shadow | None = None
+) -> Laboratory:
+    """A laboratory of two devices; what the toolchain does ``alone`` may excuse."""
     return Laboratory(
         lambda: control,  # type: ignore[arg-type,return-value]
         lambda: subject,  # type: ignore[arg-type,return-value]
-        [lambda: Device(Shadow(copies=False))],  # type: ignore[list-item,return-value]
+        [lambda: Device(alone or Shadow(copies=False))],  # type: ignore[list-item,return-value]
         rules=Rules(),
         seconds=lambda: 60.0,
         timed_out=lambda: None,
@@ -157,6 +159,21 @@ def test_the_less_differs_the_less_is_computed(off: float, noises: list[int], fo
     laboratory = laboratory_of(control, Device(Backend(lambda x: (x + 1) * (1 + off))))
     assert [each.observable for each in laboratory.differences(trial_of(FINE, result="v0"))] == found
     assert control.noises == noises
+
+
+def test_who_raises_where_the_toolchain_alone_is_wrong_is_not_charged() -> None:
+    subject, trial = Device(Backend(failing)), trial_of(FINE, result="v0")
+    for wrong in (lambda x: x + 2, lambda x: (x + 1)[:3], lambda x: (x + 1).double()):
+        laboratory = laboratory_of(Device(Shadow(copies=False)), subject, alone=Backend(wrong))
+        with pytest.raises(Discarded, match="PyTorch's"):
+            laboratory.differences(trial)
+    laboratory = laboratory_of(Device(Shadow(copies=False)), subject, alone=Backend(lambda x: x + 1))
+    assert [each.observable for each in laboratory.differences(trial)] == ["error"]
+
+
+def test_who_is_wrong_where_the_toolchain_alone_raises_is_charged() -> None:
+    laboratory = laboratory_of(Device(Shadow(copies=False)), Device(Backend(lambda x: x + 2)), alone=Backend(failing))
+    assert [each.observable for each in laboratory.differences(trial_of(FINE, result="v0"))] == ["values"]
 
 
 class Interrupted(Device):
