@@ -24,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 FOLDER = HERE / "upstream"
 LIMIT = 240
 #: Backends that torch brings, and parts of torch: their scripts need nothing else.
-OWN = ("aot", "executorch", "export", "inductor", "jit", "lite", "lowering")
+OWN = ("aot", "eager", "executorch", "export", "inductor", "jit", "lite", "lowering")
 #: The exit code of a script that ended with a text, and what runs one so that the text is part of what it prints.
 _SAID = 9
 _RUN = f"""

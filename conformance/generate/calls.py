@@ -52,10 +52,15 @@ class Calls:
         return self._under(call) if self._draw.chance(2) else call
 
     def sizes(self, first: Call) -> list[Call]:
-        """Calls like the first in which one of its sizes is replaced, wherever it stands, by one size after another."""
+        """Calls like the first in which one of its sizes is replaced, wherever it stands, by one size after another; or
+        changes places with another."""
         known = sorted({size for spec in first.tensors for size in spec.shape})
         if not known or "broadcasting" in self._scope.missing:
             return []
+        if len(known) > 1 and self._draw.chance(3):  # as many elements as before, in another shape
+            one, other = self._draw.choice(known), self._draw.choice(known)
+            exchanged = _resized(_resized(_resized(first.arguments, one, -1), other, one), -1, other)
+            return [dataclasses.replace(first, arguments=each, tied=None) for each in (exchanged, first.arguments)]
         old = self._draw.choice(known)
         sizes = [self._draw.size() for _ in range(3)]
         return [
@@ -84,6 +89,7 @@ class Calls:
             train=traits.trains and draw.chance(2 if backward else 4) != self._is_random,
             thread=draw.chance(6),
             non_leaf=backward and not self._writes and draw.chance(4),
+            between=backward and not self._writes and draw.chance(4),
             differentiable=mode == "grad" and not backward and not self._writes and draw.chance(5),
             tied=tied,
             method=self._method(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -47,6 +47,16 @@ def arguments_of(call: Call, *, wide: bool = False) -> list[Any]:
                 if call.non_leaf and _is_plain(value):
                     made[place] = value.clone()
     return made
+
+
+def with_other_values(arguments: Sequence[Any]) -> list[Any]:
+    """Arguments of the same sizes and dtypes, with other numbers in those that are floats."""
+    return [
+        (each.detach() * 0.5 + 1).requires_grad_(each.requires_grad)
+        if isinstance(each, torch.Tensor) and each.is_floating_point()
+        else each
+        for each in arguments
+    ]
 
 
 def _is_plain(tensor: torch.Tensor) -> bool:

@@ -24,7 +24,7 @@ from conformance.devices.protocol import describe_exception
 from conformance.generate.answers import written
 from conformance.generate.call_modes import MODES, default_dtype, import_what_modes_need
 from conformance.generate.held import Held
-from conformance.generate.inputs import arguments_of, make, spoilt
+from conformance.generate.inputs import arguments_of, make, spoilt, with_other_values
 from conformance.generate.makers import Maker, MovingMaker, NotLowered, SavingMaker, Shadow
 from conformance.generate.noise import Noise
 from conformance.generate.observe import ABSENT, Before, differs, memories, observed, process_state
@@ -226,6 +226,8 @@ class Player:
                 with self._noise:
                     with MODES[call.mode]():
                         made["result"] = self._method(step.model, call.method)(*arguments)
+                        if call.between:
+                            self._method(step.model, call.method)(*with_other_values(arguments))
                     if call.backward:
                         made["gradients"] = _gradients(made["result"], leaves, given)
             except NotLowered as error:

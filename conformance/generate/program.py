@@ -221,7 +221,8 @@ class Call:
     "grad", "no_grad", "inference", "autocast", "deterministic" or "default float64"; ``backward`` goes back from the
     result, ``train`` puts the model into training, ``thread`` makes the call in a fresh thread; ``non_leaf`` says that
     arguments which require grad were computed, as by a layer before the model; ``differentiable``, that arguments
-    require grad although nothing goes back.
+    require grad although nothing goes back; ``between``, that the model is called once more, with other values, before
+    it is gone back from the result.
     """
 
     arguments: tuple[Argument, ...]
@@ -233,6 +234,7 @@ class Call:
     method: str = FORWARD
     non_leaf: bool = False
     differentiable: bool = False
+    between: bool = False
 
     @property
     def flags(self) -> dict[str, bool]:
@@ -243,6 +245,7 @@ class Call:
             "thread": self.thread,
             "non-leaf": self.non_leaf,
             "requires grad": self.differentiable,
+            "call in between": self.between,
         }
 
     @property

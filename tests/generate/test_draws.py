@@ -98,7 +98,9 @@ def test_arguments_that_require_grad_are_computed_now_and_then() -> None:
     given = [each for call in calls if call.non_leaf for each in arguments_of(call) if isinstance(each, torch.Tensor)]
     assert sum(each.requires_grad and not each.is_leaf for each in given) > 3
     written = [trial for trial in drawn(scope_of("dynamo", TRAINING), 60, 3) if "writes" in trial.programs[0].marks]
-    assert not any(call.non_leaf for trial in written for call in trial.calls)
+    assert not any(call.non_leaf or call.between for trial in written for call in trial.calls)
+    assert sum(call.between for call in calls) > 3
+    assert all(call.backward for call in calls if call.between)
 
 
 def test_arguments_require_grad_where_nothing_goes_back_too() -> None:

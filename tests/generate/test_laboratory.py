@@ -79,10 +79,10 @@ def observables(trial: Trial, backend: Backend) -> list[str]:
     return [each.observable for each in laboratory.differences(trial)]
 
 
-def trial_of(*lines: Line, result: str, backward: bool = False) -> Trial:
+def trial_of(*lines: Line, result: str, backward: bool = False, between: bool = False) -> Trial:
     """A trial of one call of a program of ``x0``, a tensor of six elements."""
     program = Program((("x0", "Tensor"),), lines, result)
-    call = Call((TensorSpec("float32", (6,), grad=backward),), mode="grad", backward=backward)
+    call = Call((TensorSpec("float32", (6,), grad=backward),), mode="grad", backward=backward, between=between)
     return Trial((program,), (Step("model"), Step("lower"), Step("call", call=call)))
 
 
@@ -174,6 +174,27 @@ def test_who_raises_where_the_toolchain_alone_is_wrong_is_not_charged() -> None:
 def test_who_is_wrong_where_the_toolchain_alone_raises_is_charged() -> None:
     laboratory = laboratory_of(Device(Shadow(copies=False)), Device(Backend(lambda x: x + 2)), alone=Backend(failing))
     assert [each.observable for each in laboratory.differences(trial_of(FINE, result="v0"))] == ["values"]
+
+
+class OneTape(torch.autograd.Function):
+    """A square whose backward pass knows the latest call alone."""
+
+    latest: torch.Tensor
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        OneTape.latest = x
+        return x * x
+
+    @staticmethod
+    def backward(ctx: Any, *given: torch.Tensor) -> torch.Tensor:
+        return 2 * OneTape.latest * given[0]
+
+
+@pytest.mark.parametrize(("between", "found"), [(False, []), (True, ["gradients"])])
+def test_a_call_in_between_shows_what_is_kept_for_the_way_back(between: bool, found: list[str]) -> None:
+    trial = trial_of(Line("mul", "v0 = x0 * x0"), result="v0", backward=True, between=between)
+    assert observables(trial, Backend(OneTape.apply)) == found
 
 
 class Interrupted(Device):

@@ -48,7 +48,7 @@ EVERYTHING = Trial(
         Step("lower", 2),
         Step("call", 0, call=Call((_GRAD, _N), mode="grad", backward=True, train=True, thread=True)),
         Step("refill", 0, call=Call((dataclasses.replace(_GRAD, seed=4), _N), mode="deterministic")),
-        Step("call", 0, call=Call((_GRAD, _N), mode="grad", backward=True, non_leaf=True)),
+        Step("call", 0, call=Call((_GRAD, _N), mode="grad", backward=True, non_leaf=True, between=True)),
         Step("call", 1, call=Call((_X, _X), tied=(0, 1, "overlap"))),
         Step("call", 1, call=Call((_X, _X), mode="inference", tied=(0, 1, "same"))),
         Step("fail", 2, "too few", call=Call((_GRAD, _N))),

@@ -78,6 +78,15 @@ def batched(b: Builder) -> None:
         b.make("bmm", f"torch.bmm({one}, {flipped})")
 
 
+@rule("matrices", "matmul", "views", weight=2)
+def shared_by_heads(b: Builder) -> None:
+    """Batches of which one has a single matrix where the other has several, in between."""
+    one = factor(b, rank=3)
+    heads = b.make("stack", f"torch.stack([{one}, {one} * 0.5], dim=1)")[0]
+    other = b.draw.of(f"{one}.unsqueeze(1).transpose(-1, -2)", f"{one}.transpose(-1, -2)[:, None]")
+    b.make("matmul", f"{heads} @ {other}" if b.draw.chance(2) else f"({other} @ {heads})")
+
+
 @rule("matrices", "matmul")
 def addmm(b: Builder) -> None:
     one = factor(b, rank=2)
@@ -137,4 +146,10 @@ def attention(b: Builder) -> None:
         masks += [f", attn_mask=({scores}) > {b.draw.of('0', '1')}", f", attn_mask=torch.tanh({scores})"]
         masks += [f", attn_mask=torch.arange({one}.shape[-2]) < {b.draw.of('2', f'{one}.shape[-2] - 1')}"]
     extra = b.draw.choice(masks)
+    if one.rank == 4 and "mask" not in extra and b.draw.chance(2):
+        # several heads that ask share one that is asked, next to each other
+        query, extra = f"torch.cat([{query}, {query} * 2.0], dim=1)", f"{extra}, enable_gqa=True"
+    elif one.rank == 3 and one.shape[0] == 1 and one.shape[-2] > 1 and b.draw.chance(3):
+        one = b.make("stack", f"torch.stack([{one}, {one} - 0.5], dim=1)", fresh=False)[0]
+        query, extra = f"torch.cat([{one}, {one} * 2.0], dim=1)", ", enable_gqa=True"
     b.make("scaled_dot_product_attention", f"F.scaled_dot_product_attention({query}, {one}, {one}{extra})")

@@ -68,8 +68,8 @@ def pool(b: Builder) -> None:
         ("avg_pool2d", f"F.avg_pool2d({one}, {b.draw.of(2, 3)}, {ceil})"),
         ("avg_pool2d", f"F.avg_pool2d({one}, (2, 1), stride=(2, 1))"),
         ("avg_pool2d", f"F.avg_pool2d({one}, 2, padding=1, ceil_mode=True, divisor_override=3)"),
-        ("adaptive_avg_pool2d", f"F.adaptive_avg_pool2d({one}, {b.draw.of('1', '(2, 3)')})"),
-        ("adaptive_max_pool2d", f"F.adaptive_max_pool2d({one}, 1)"),
+        ("adaptive_avg_pool2d", f"F.adaptive_avg_pool2d({one}, {b.draw.of('1', '(2, 3)', '3', '(1, 4)')})"),
+        ("adaptive_max_pool2d", f"F.adaptive_max_pool2d({one}, {b.draw.of('1', '(2, 3)', '2')})"),
     )
     b.make(name, text)
 
@@ -113,20 +113,25 @@ def batch_norm(b: Builder) -> None:
     b.make("batch_norm", f"{name}({one})", like=f"{one} * 1", fresh=True)
 
 
+def _off_centre(b: Builder, one: Value) -> Value:
+    """A value, now and then with a mean that is large beside its spread."""
+    return b.make("add", f"{one} + {b.draw.of('300.0', '-40.0')}")[0] if b.draw.chance(4) else one
+
+
 @rule("networks", "convolution", "parameters", weight=2)
 def layer_norm(b: Builder) -> None:
-    one = b.float_value(least=1)
+    one = _off_centre(b, b.float_value(least=1))
     shape = one.shape[-b.draw.of(1, 1, 2) :]
     weight, bias = (parameter(b, one, shape) if b.draw.chance(2) else None for _ in range(2))
-    b.make("layer_norm", f"F.layer_norm({one}, {shape}, {weight}, {bias}, {b.draw.of('1e-5', '1e-3')})")
+    b.make("layer_norm", f"F.layer_norm({one}, {shape}, {weight}, {bias}, {b.draw.of('1e-5', '1e-3', '1e-12')})")
 
 
 @rule("networks", "convolution", "parameters", weight=2, operators=3)
 def other_norms(b: Builder) -> None:
-    one = b.float_value(least=3)
+    one = _off_centre(b, b.float_value(least=3))
     channels = one.shape[1]
     weight, bias = (parameter(b, one, (channels,)) if b.draw.chance(2) else None for _ in range(2))
-    eps = b.draw.of("1e-5", "1e-2")
+    eps = b.draw.of("1e-5", "1e-2", "1e-12")
     groups = b.draw.of(1, channels, 2)
     name, text = b.draw.of(
         ("group_norm", f"F.group_norm({one}, {groups}, {weight}, {bias}, {eps})"),
@@ -141,9 +146,10 @@ def other_norms(b: Builder) -> None:
 def pad(b: Builder) -> None:
     one = b.float_value(least=1)
     amounts = b.draw.of("(1, 2)", "(0, 3)", "(-1, 1)", "(2, 1, 0, 1)")
-    mode = b.draw.of(
-        f"value={b.draw.of('0.0', '1.5')}", "mode='constant'", "mode='replicate'", "mode='reflect'", "mode='circular'"
-    )
+    modes = ["mode='constant'", "mode='replicate'", "mode='reflect'"]
+    # where nothing is left to be wrapped around PyTorch gives memory that nobody wrote
+    modes += ["mode='circular'"] * ("-" not in amounts)
+    mode = b.draw.of(f"value={b.draw.of('0.0', '1.5')}", *modes)
     b.make("pad", f"F.pad({one}, {amounts}, {mode})")
 
 
@@ -174,7 +180,9 @@ def interpolate(b: Builder) -> None:
     one = image(b)
     modes = ["mode='nearest'", "mode='nearest-exact'", "mode='area'"]
     modes += [f"mode='{kind}', align_corners={flag}" for kind in ("bilinear", "bicubic") for flag in (False, True)]
-    size = b.draw.of("scale_factor=2.0", "scale_factor=0.5", "scale_factor=1.5", "size=(3, 4)", "size=(1, 7)")
+    size = b.draw.of(
+        "scale_factor=2.0", "scale_factor=0.5", "scale_factor=1.5", "scale_factor=1.3", "size=(3, 4)", "size=(1, 7)"
+    )
     b.make("interpolate", f"F.interpolate({one}, {size}, {b.draw.choice(modes)})")
 
 

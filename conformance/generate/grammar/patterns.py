@@ -47,6 +47,27 @@ def convolution_and_norm(b: Builder) -> None:
     _again(b, first, last)
 
 
+@rule("networks", "convolution", "views", "parameters", weight=3, operators=3)
+def padded(b: Builder) -> None:
+    """A pad ahead of what has a padding of its own, which is another one: zeros are not minus infinity, and are counted
+    in a mean."""
+    one = image(b)
+    if b.draw.chance(2):
+        one = b.make("neg", f"-{one}.abs() - 0.5")[0]
+    side = b.draw.of("1, 1, 1, 1", "1, 1, 1, 1", "1, 1, 0, 0", "0, 1, 0, 1")
+    value = b.draw.of("0.0", "0.0", "1.0", "-2.0")
+    wide = b.make("pad", f"F.pad({one}, ({side}), value={value})")[0]
+    stride = f"stride={b.draw.of(1, 2)}"
+    match b.draw.of("max", "max", "mean", "convolution"):
+        case "max":
+            b.make("max_pool2d", f"F.max_pool2d({wide}, {b.draw.of('3', '2')}, {stride})")
+        case "mean":
+            b.make("avg_pool2d", f"F.avg_pool2d({wide}, {b.draw.of('3', '2')}, {stride}, count_include_pad=False)")
+        case _:
+            weight = parameter(b, one, (2, one.shape[1], *b.draw.of((3, 3), (2, 2))))
+            b.make("conv2d", f"F.conv2d({wide}, {weight}, {stride}, padding={b.draw.of(0, 1)})")
+
+
 @rule("networks", "convolution", "submodules", "parameters", weight=4, operators=1)
 def blocks(b: Builder) -> None:
     """Layers as submodules, in the order that compilers look for; now and then one of them is called once more, by
@@ -77,16 +98,29 @@ def blocks(b: Builder) -> None:
 @rule("networks", "recurrent", "submodules", "parameters", "several_outputs", weight=2, operators=1)
 def recurrent(b: Builder) -> None:
     one = b.pick(lambda value: value.dtype_name == "float32" and value.rank == 3 and 0 not in value.shape)
-    kind = b.draw.of("GRU", "RNN")
-    options = b.draw.of("", ", batch_first=True", ", num_layers=2", ", bias=False")
+    kind = b.draw.of("GRU", "RNN", "LSTM")
+    options = b.draw.of("", ", batch_first=True", ", num_layers=2", ", bias=False", ", bidirectional=True")
     batch, steps = one.shape[1], one.shape[0]
     if "batch_first" in options:
         batch, steps = steps, batch
-    layers = 2 if "num_layers" in options else 1
-    outer = (batch, steps, 3) if "batch_first" in options else (steps, batch, 3)
+    layers = 2 if "num_layers" in options or "bidirectional" in options else 1
+    width = 6 if "bidirectional" in options else 3
+    outer = (batch, steps, width) if "batch_first" in options else (steps, batch, width)
     cell = b.module(f"torch.nn.{kind}({one.shape[-1]}, 3{options})")
-    like = f"(torch.empty({outer}, device='meta'), torch.empty({(layers, batch, 3)}, device='meta'))"
-    b.make(kind.lower(), f"{cell}({one})", like=like, several=2)
+    state = (layers, batch, 3)
+    empty = f"torch.empty({state}, device='meta')"
+    like = f"(torch.empty({outer}, device='meta'), {empty})"
+    begun = ""
+    if b.draw.chance(2):  # a state to begin with, which stays as it is
+        first = b.buffer(TensorSpec("float32", state, "contiguous", "ordinary", b.draw.seed()))
+        begun = f", ({first}, {first} * 0.5)" if kind == "LSTM" else f", {first}"
+    call = f"{cell}({one}{begun})"
+    if kind == "LSTM":
+        name, rows, last = b.name(), b.name(), b.name()
+        text = f"{rows}, {last} = {call}\n{name} = {rows}.sum() + {last}[0] - {last}[1]"
+        b.block("lstm", text, name, empty)
+        return
+    b.make(kind.lower(), call, like=like, several=2)
 
 
 @rule("networks", "convolution", "matmul", "reductions", "submodules", "parameters", weight=3, operators=1)
@@ -221,6 +255,21 @@ def apart_and_together(b: Builder) -> None:
         b.make("slice", f"{joined}.narrow({dim}, 0, 1)")
 
 
+@rule("views", "views", "elementwise", weight=3, operators=1)
+def seen_otherwise(b: Builder) -> None:
+    """A view is read when what it is a view of has long been used, and others of its size have come since."""
+    one = b.make("mul", f"{b.float_value(least=1)} * 2")[0]
+    how, back = b.draw.of(
+        (f"{one}.reshape(-1)", ".reshape(-1)"),
+        (f"{one}.unsqueeze(0)", ".unsqueeze(0)"),
+        (f"{one}.flatten(0)", ".flatten(0)"),
+    )
+    view = b.make("reshape", how, fresh=False)[0]
+    second = b.make("sigmoid", f"torch.sigmoid({one})")[0]
+    third = b.make("tanh", f"torch.tanh({second}) + 0.5")[0]
+    b.make("sub", f"{view} - {third}{back}")
+
+
 @rule("dtypes", "mixed_dtypes", "integers", weight=3, operators=1)
 def there_and_back(b: Builder) -> None:
     one = b.pick(lambda value: value.floating)
@@ -228,6 +277,18 @@ def there_and_back(b: Builder) -> None:
     narrow = b.draw.of("int32", "int64", "int8", "bool") if "booleans" not in b.missing else "int32"
     short = b.make("to", f"{small}.to(torch.{narrow})", fresh=False)[0]
     b.make("to", f"{short}.to({small}.dtype)", fresh=False)
+
+
+@rule("dtypes", "elementwise", "views", weight=3, operators=1)
+def nothing_converted(b: Builder) -> None:
+    """What is converted to what it is already is the same tensor, which somebody else has, and no copy to write in."""
+    one = b.pick(lambda value: value.floating)
+    text = b.draw.of(
+        f"{one}.to({one}.dtype)", f"{one}.contiguous()", f"{one}.type_as({one})", f"{one}.expand_as({one})"
+    )
+    same = b.make("to", text, fresh=False)[0]
+    name, after = b.draw.of(("mul", f"{same} * 0.5"), ("relu", f"torch.relu({same})"), ("sub", f"{same} - 1.0"))
+    b.make(name, after)
 
 
 @rule("dtypes", "mixed_dtypes", "integers", weight=3, operators=1)
@@ -266,6 +327,18 @@ def the_same_twice(b: Builder) -> None:
     text = b.draw.of(f"{one} * 2.0", f"torch.exp({one})", f"{one} + 1.0", f"torch.relu({one})")
     for _ in range(2):
         b.make("mul", text)
+
+
+@rule("elementwise", "elementwise", "views", traits=("trains",), weight=3, operators=1)
+def stopped(b: Builder) -> None:
+    """What no gradient goes through, beside what one goes through: forward both are the same."""
+    one = b.float_value()
+    name, text = b.draw.of(
+        ("detach", f"{one} + ({one}.round() - {one}).detach()"),
+        ("detach", f"{one} * torch.sigmoid({one}).detach()"),
+        ("detach", f"({one} - {one}.detach().mean()) ** 2"),
+    )
+    b.make(name, text)
 
 
 #: How an expression is changed a little: what is found, and what takes its place.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.generate.grammar.builder import Builder, Value
+from conformance.generate.grammar.builder import Abandoned, Builder, Value
 from conformance.generate.grammar.rules import rule
 
 
@@ -58,6 +58,23 @@ def reduced_otherwise(b: Builder) -> None:
     b.make(name, text, several=2 if name in ("std_mean", "var_mean", "aminmax") else 1)
 
 
+@rule("reductions", "reductions", "booleans", "views", weight=2, operators=3)
+def counted(b: Builder) -> None:
+    """What is added up of more elements than a byte counts."""
+    one = b.float_value()
+    if 0 in one.shape:
+        raise Abandoned
+    many = b.make("repeat", f"({one} > {b.draw.of('-1', '0', '-10')}).flatten().repeat({b.draw.of(40, 300, 70)})")[0]
+    name, text = b.draw.of(
+        ("sum", f"{many}.sum()"),
+        ("sum", f"torch.sum({many}, dim=0, keepdim=True)"),
+        ("count_nonzero", f"torch.count_nonzero({many}, dim=0)"),
+        ("cumsum", f"torch.cumsum({many}, dim=0)"),
+        ("mean", f"{many}.float().mean()"),
+    )
+    b.make(name, text)
+
+
 @rule("reductions", "reductions", operators=2)
 def index_of_extreme(b: Builder) -> None:
     one = b.pick(_comparable)
@@ -104,6 +121,8 @@ def order(b: Builder) -> None:
 @rule("reductions", "reductions", operators=3)
 def norm(b: Builder) -> None:
     one = b.float_value(least=1)
+    if b.draw.chance(3):  # what is zero along a dimension has a norm too, and a gradient
+        one = b.make("relu", f"torch.relu({one})")[0]
     p = b.draw.of("2", "1", "float('inf')", "3")
     name, text = b.draw.of(
         ("vector_norm", f"torch.linalg.vector_norm({one}, {p}, dim={b.dim(one)})"),

@@ -131,8 +131,16 @@ class Trials:
             self._inputs[step.model] = inputs
         called = lowered if call.method == FORWARD else f"{lowered}.{call.method}"
         work = [f"seen.result = {called}(*{inputs})"]
+        if call.between:
+            yield "between = ["
+            yield "    (each.detach() * 0.5 + 1).requires_grad_(each.requires_grad)"
+            yield "    if isinstance(each, torch.Tensor) and each.is_floating_point()"
+            yield "    else each"
+            yield f"    for each in {inputs}"
+            yield "]"
+            work.append(f"{called}(*between)")
         if call.mode in _MODES:
-            work = [f"with {_MODES[call.mode]}:", f"    {work[0]}"]
+            work = [f"with {_MODES[call.mode]}:", *(f"    {line}" for line in work)]
         if call.backward:
             yield f"leaves = [each for each in {inputs} if isinstance(each, torch.Tensor) and each.requires_grad]"
             yield f"leaves += [each for each in {model}.parameters() if each.requires_grad]"

@@ -43,9 +43,58 @@ class PooledBorders(torch.nn.Module):
         return functional.max_pool2d(-torch.exp(x), 3, stride=2, padding=1)
 
 
-@case("small_spread", f.parameters, f.reductions, samples=twice(lambda make: (make.floats(3, 8) * 1e-3,)))
+@case("padded_pool", f.convolution, f.views, samples=twice(lambda make: (make.floats(1, 2, 6, 6),)))
+class PaddedPool(torch.nn.Module):
+    """Zeros around negative numbers are more than any of these, and are counted in a mean: what pads a window by itself
+    is neither."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        padded = functional.pad(-torch.exp(x), (1, 1, 1, 1))
+        return functional.max_pool2d(padded, 3, stride=2), functional.avg_pool2d(padded, 2, count_include_pad=False)
+
+
+@case("view_outlives", f.views, f.elementwise, samples=twice(lambda make: (make.floats(2, 6),)))
+class ViewOutlives(torch.nn.Module):
+    """A view is read when what it is a view of has been used for the last time, and others of its size have come."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        squares = x * x
+        rows = squares.view(3, 4)
+        bounded = torch.tanh(torch.sigmoid(squares))
+        return rows.sum(dim=1) + bounded.view(3, 4).sum(dim=1)
+
+
+@case("more_than_bytes", f.booleans, f.reductions, samples=twice(lambda make: (make.floats(2, 300),)))
+class MoreThanBytes(torch.nn.Module):
+    """How many of some hundreds: no byte counts as far."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return (x > -4).sum(dim=1), (x == x).sum()
+
+
+@case("logits_and_scores", f.parameters, f.matmul, f.several_outputs, samples=twice(lambda make: (make.floats(4, 3),)))
+class LogitsAndScores(torch.nn.Module):
+    """What an activation is given is a result too, so that a layer with its activation in it does not do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(3, 5)
+        self.conv = torch.nn.Conv2d(1, 2, 2)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        logits, maps = self.linear(x), self.conv(x[None, None])
+        return torch.relu(logits), logits * 0.5, torch.relu(maps), maps
+
+
+@case(
+    "small_spread",
+    f.parameters,
+    f.reductions,
+    samples=twice(lambda make: (torch.cat([make.floats(3, 8) * 1e-3, torch.full((1, 8), 0.5)]),)),
+)
 class SmallSpread(torch.nn.Module):
-    """A normalisation of values that its epsilon decides about, and a norm that one guards from zero."""
+    """A normalisation of values that its epsilon decides about, one row without any spread, and a norm that one guards
+    from zero."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -222,6 +271,22 @@ class DynamicMean(torch.nn.Module):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         return x.mean(dim=0), x - x.mean(dim=0)
+
+
+@case(
+    "dynamic_sides",
+    f.dynamic_shapes,
+    f.reductions,
+    f.broadcasting,
+    samples=lambda make: {"forward": [(make.floats(*sides),) for sides in ((3, 5), (5, 3), (2, 8), (8, 2), (4, 4))]},
+)
+class DynamicSides(torch.nn.Module):
+    """As many elements as before, in another shape."""
+
+    dynamic: ClassVar[Any] = {"forward": ({0: ("rows", 2, 8), 1: ("columns", 2, 8)},)}
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return x - x.sum(dim=1, keepdim=True), x * 2.0
 
 
 @case(

@@ -1,4 +1,4 @@
-"""Models that are quantised before they are lowered: one layer each, so that a result is off by one step at most."""
+"""Models that are quantised before they are lowered: a layer for each result, which so is off by one step at most."""
 
 from __future__ import annotations
 
@@ -49,15 +49,20 @@ class QuantisedLinear(torch.nn.Module):
     f.quantized,
     f.parameters,
     f.convolution,
+    f.several_outputs,
     everywhere=False,
     samples=twice(lambda make: (make.floats(1, 3, 8, 8),)),
 )
 class QuantisedConv(torch.nn.Module):
-    """A result that begins at zero: its zero point is the least of its values."""
+    """A result that begins at zero: its zero point is the least of its values. And one of a filter for each channel, of
+    very different sizes: a scale for each of them."""
 
     def __init__(self) -> None:
         super().__init__()
         self.conv = torch.nn.Conv2d(3, 4, 3, padding=1, stride=2)
+        self.apart = torch.nn.Conv2d(3, 3, 3, padding=1, groups=3)
+        with torch.no_grad():
+            self.apart.weight.mul_(torch.tensor([0.2, 3.0, 0.05]).reshape(3, 1, 1, 1))
 
-    def forward(self, x: Tensor) -> Tensor:
-        return functional.relu(self.conv(x))
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return functional.relu(self.conv(x)), self.apart(x)

@@ -23,6 +23,19 @@ class ThreeInThreeOut(torch.nn.Module):
         return x - y, y - z, (z - x) + z
 
 
+@case(
+    "twelve_in_twelve_out",
+    f.nested_values,
+    f.several_outputs,
+    samples=twice(lambda make: ([make.floats(3) for _ in range(12)],)),
+)
+class TwelveInTwelveOut(torch.nn.Module):
+    """More of one shape than are named by one digit each: sorted as text, the eleventh comes before the third."""
+
+    def forward(self, values: list[Tensor]) -> list[Tensor]:
+        return [each * (number + 1) for number, each in enumerate(values)]
+
+
 @case("nested", f.nested_values, f.several_outputs, samples=twice(lambda make: ([make.floats(2), make.floats(2)],)))
 class Nested(torch.nn.Module):
     """A list goes in, a mapping comes out; a program has the tensors alone."""

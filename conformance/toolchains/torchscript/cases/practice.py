@@ -7,6 +7,7 @@ from typing import Dict, List, Optional, Tuple  # noqa: UP035  (TorchScript reso
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from conformance.api import features as f
 from conformance.toolchains.torchscript.cases import case
@@ -207,3 +208,111 @@ class SharedConvolution(torch.nn.Module):
     def forward(self, x: Tensor) -> Tuple[Tensor, Tensor]:  # noqa: UP006
         first = self.convolution(x)
         return torch.relu(self.norm(first)), self.convolution(x * 0.5)
+
+
+@case(
+    "uneven_windows",
+    f.convolution,
+    f.parameters,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(1, 2, 7, 10),) for _ in "ab"]},
+)
+class UnevenWindows(torch.nn.Module):
+    """Windows of more than one size; zeros around a picture, which are no minus infinity; and as many places as a
+    transposed convolution is told to compute beyond its own. A factor of sizes, which are rounded down."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up = torch.nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1, output_padding=1)
+
+    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor, Tensor]:  # noqa: UP006
+        padded = functional.pad(-x.abs() - 0.5, (1, 1, 1, 1))
+        larger = functional.interpolate(x, scale_factor=1.3, mode="bilinear")
+        return functional.adaptive_avg_pool2d(x, (5, 4)), functional.max_pool2d(padded, 3, 2), self.up(x), larger
+
+
+@case(
+    "nothing_converted",
+    f.parameters,
+    f.elementwise,
+    f.views,
+    samples=lambda make: {"forward": [(make.floats(2, 3),) for _ in "ab"]},
+)
+class NothingConverted(torch.nn.Module):
+    """What is converted to what it is already is the same tensor, and nobody's to write in."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.float() / 255.0 + x.contiguous() * 2.0 - self.weight.to(torch.float32) * 0.5
+
+
+@case(
+    "shared_by_heads",
+    f.matmul,
+    f.broadcasting,
+    samples=lambda make: {"forward": [(make.floats(2, 3, 4, 5), make.floats(2, 1, 5, 2)) for _ in "ab"]},
+)
+class SharedByHeads(torch.nn.Module):
+    """Three matrices of a batch share one, and those of the next another."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return x @ y
+
+
+@case(
+    "begun_recurrence",
+    f.recurrent,
+    f.parameters,
+    f.several_outputs,
+    samples=lambda make: {
+        "forward": [(make.floats(5, 2, 3), make.floats(1, 2, 4), make.floats(1, 2, 4)) for _ in "ab"]
+    },
+)
+class BegunRecurrence(torch.nn.Module):
+    """The state that a recurrent layer begins with is its caller's, who calls with it again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = torch.nn.LSTM(3, 4)
+
+    def forward(self, x: Tensor, h: Tensor, c: Tensor) -> Tuple[Tensor, Tensor, Tensor]:  # noqa: UP006
+        rows, (h, c) = self.lstm(x, (h, c))
+        return rows, h, c
+
+
+@case(
+    "as_many_as_come",
+    f.nested_values,
+    f.loops,
+    f.scalars,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.floats(3), count) for count in (2, 4, 1, 3)]},
+)
+class AsManyAsCome(torch.nn.Module):
+    """A list as long as a call asks for."""
+
+    def forward(self, x: Tensor, count: int) -> List[Tensor]:  # noqa: UP006
+        rows: List[Tensor] = []  # noqa: UP006
+        for number in range(count):
+            rows.append(x * 0.5 + number)
+        return rows
+
+
+@case(
+    "wide_table",
+    f.integers,
+    f.parameters,
+    samples=lambda make: {"forward": [(make.integers(3),) for _ in "ab"]},
+)
+class WideTable(torch.nn.Module):
+    """Whole numbers of more than 32 bits among the weights, as hashes have them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("table", torch.tensor([2**40 + 3, -(2**35) - 1, 5]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.table
