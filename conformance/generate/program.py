@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from conformance.generate import AS_CASE, AS_CASE_OF_METHODS
+from conformance.generate.dead_code import needed
 
 #: What a dtype that is written in a program becomes where the program is computed in 64 bits.
 _WIDE = {"float32": "float64", "float16": "float64", "bfloat16": "float64", "complex64": "complex128"}
@@ -23,10 +24,6 @@ _CAST = re.compile(r"\.(float|half|bfloat16)\(\)")
 #: A number after an arithmetic operator, at the end of a line or before a parenthesis that closes.
 _NUMBER = re.compile(r"(?:(?<= [-+*/%<>] )|(?<= \*\* )|(?<= // ))(?P<number>-?\d[\d.]*(?:e-?\d+)?)(?=$|\n|\))")
 _INDENT = "    "
-_NAME = re.compile(r"\b[xv]\d+\b")
-#: The names that a statement makes; and what it writes to something by: a method such as ``add_``, ``inplace=True``.
-_ASSIGNED = re.compile(r"^[ \t]*(v\d+(?:, v\d+)*),? = ", re.MULTILINE)
-_WRITES = re.compile(r"\w_\(|inplace=True|out=|self\.m\d+\(")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -151,8 +148,8 @@ class Program:
 
     def without_dead_code(self) -> Program:
         """Without statements that make a value which nothing needs. What writes to something stays."""
-        others = tuple(dataclasses.replace(each, lines=_needed(each.lines, each.result)) for each in self.others)
-        return dataclasses.replace(self, lines=_needed(self.lines, self.result), others=others)
+        others = tuple(dataclasses.replace(each, lines=needed(each.lines, each.result)) for each in self.others)
+        return dataclasses.replace(self, lines=needed(self.lines, self.result), others=others)
 
     def numbers(self) -> list[tuple[int, int, int]]:
         """Where Python numbers stand beside an arithmetic operator: the line, and where in its text they begin and
@@ -170,28 +167,6 @@ class Program:
         text = line.text[:begin] + number + line.text[end:]
         lines = (*self.lines[:index], dataclasses.replace(line, text=text), *self.lines[index + 1 :])
         return dataclasses.replace(self, lines=lines)
-
-
-def names_used(lines: Sequence[Line]) -> set[str]:
-    """The names of values that a statement uses and does not make itself."""
-    return {name for line in lines for name in set(_NAME.findall(line.text)) - _made(line)}
-
-
-def _made(line: Line) -> set[str]:
-    return {name for each in _ASSIGNED.findall(line.text) for name in _NAME.findall(each)}
-
-
-def _needed(lines: Sequence[Line], result: str) -> tuple[Line, ...]:
-    """The statements that a result needs, and those that write to something."""
-    needed = set(_NAME.findall(result))
-    kept: list[Line] = []
-    for line in reversed(lines):
-        made = _made(line)
-        if made and not made & needed and not _WRITES.search(line.text):
-            continue
-        needed.update(_NAME.findall(line.text))
-        kept.append(line)
-    return tuple(reversed(kept))
 
 
 def _frozen(spec: TensorSpec) -> str:

@@ -11,6 +11,7 @@ import torch
 from generate.drawn import ByChance, drawn, scope_of
 
 from conformance.generate import OPERATORS, TRAINING
+from conformance.generate.dead_code import names_used
 from conformance.generate.grammar import Abandoned, Builder
 from conformance.generate.grammar.patterns import nearly_again
 from conformance.generate.inputs import arguments_of
@@ -19,7 +20,6 @@ from conformance.generate.program import (
     MODES_OF_LOWERING,
     Scalar,
     TensorSpec,
-    names_used,
 )
 from conformance.toolchains import toolchain_named
 

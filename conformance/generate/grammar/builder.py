@@ -15,9 +15,10 @@ from typing import Any
 
 import torch
 
+from conformance.generate.dead_code import names_used
 from conformance.generate.drawing import Draw
 from conformance.generate.inputs import conj_view
-from conformance.generate.program import FORWARD, Line, Method, Program, TensorSpec, names_used
+from conformance.generate.program import FORWARD, Line, Method, Program, TensorSpec
 from conformance.toolchains import ProgramTraits
 
 #: Elements that a value may have at most: a program must not take long.

@@ -136,14 +136,18 @@ def bitwise(b: Builder) -> None:
     one = b.pick(lambda value: not value.floating and not value.dtype.is_complex)
     other = b.pick(lambda value: not value.floating and not value.dtype.is_complex)
     symbol, name = b.draw.of(("&", "bitwise_and"), ("|", "bitwise_or"), ("^", "bitwise_xor"))
-    if one.integral and b.draw.chance(3):
-        symbol, name = b.draw.of(("<<", "bitwise_left_shift"), (">>", "bitwise_right_shift"))
-        b.make(name, f"{one} {symbol} {b.draw.of('1', '3')}")
-        return
     if b.draw.chance(4):
         b.make("bitwise_not", f"~{one}")
         return
     b.make(name, f"{one} {symbol} {b.draw.of('3', '1') if one.integral and b.draw.chance(4) else other}")
+
+
+@rule("elementwise", "elementwise", "integers", weight=2, operators=2)
+def shift(b: Builder) -> None:
+    """The sign of what is shifted to the right fills it up."""
+    one = b.pick(lambda value: value.integral)
+    symbol, name = b.draw.of(("<<", "bitwise_left_shift"), (">>", "bitwise_right_shift"), (">>", "bitwise_right_shift"))
+    b.make(name, f"{one} {symbol} {b.draw.of('1', '3', '4')}")
 
 
 @rule("elementwise", "elementwise", "booleans", weight=2)
