@@ -8,8 +8,8 @@ from collections.abc import Container, Iterable
 
 import torch
 
-#: How an error names an operator that something was lowered to: aten::add, aten.add.
-_LOWERED = re.compile(r"\baten(?:::|\.)(?P<name>[a-z_0-9]+)")
+#: How an error names an operator that something was lowered to: aten::add, aten.add, aten::IntImplicit.
+_LOWERED = re.compile(r"\baten(?:::|\.)(?P<name>[A-Za-z_0-9]+)")
 #: Operators beside ATen's: what decompositions end in, and functions of ``torch.nn`` (defined when first called).
 _BESIDE = re.compile(r"\b(?P<namespace>prims|torch_nn)(?:::|\.)(?P<name>[a-z_0-9]+)")
 #: How it names one as a program has it: torch.add.

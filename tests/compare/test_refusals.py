@@ -18,6 +18,7 @@ from conformance.compare.refusals import operator_named, says_that_it_refuses
         ),
         ("no kernel for prims.convert_element_type.default", "prims::convert_element_type"),
         ("cannot lower prim::If: the branches differ", "prim::If"),
+        ("Backend mine does not take the operator aten::IntImplicit", "aten::IntImplicit"),
         ("torch.addmm is not supported", "aten::addmm"),
         ("torch.nn.functional.relu_ is not supported", "aten::relu_"),
         ("torch.cat is broken", None),  # the program has none

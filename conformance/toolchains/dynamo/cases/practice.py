@@ -144,17 +144,3 @@ class SumsOfHalves(torch.nn.Module):
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         halves = x.half()
         return halves.sum(dim=1, dtype=torch.float32), functional.softmax(halves / 400, dim=1, dtype=torch.float32)
-
-
-@case(
-    "half_bytes",
-    f.integers,
-    f.elementwise,
-    f.several_outputs,
-    samples=lambda make: {"forward": [(make.integers(6, low=-128, high=128).to(torch.int8),) for _ in "ab"]},
-)
-class HalfBytes(torch.nn.Module):
-    """Two weights of four bits in a byte, each with its sign."""
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        return (x << 4) >> 4, x >> 4
