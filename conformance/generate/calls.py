@@ -58,7 +58,8 @@ class Calls:
         if not known or "broadcasting" in self._scope.missing:
             return []
         if len(known) > 1 and self._draw.chance(3):  # as many elements as before, in another shape
-            one, other = self._draw.choice(known), self._draw.choice(known)
+            one = self._draw.choice(known)
+            other = self._draw.choice([size for size in known if size != one])
             exchanged = _resized(_resized(_resized(first.arguments, one, -1), other, one), -1, other)
             return [dataclasses.replace(first, arguments=each, tied=None) for each in (exchanged, first.arguments)]
         old = self._draw.choice(known)

@@ -11,6 +11,7 @@ import torch
 from generate.drawn import ByChance, drawn, scope_of
 
 from conformance.generate import OPERATORS, TRAINING
+from conformance.generate.calls import Calls
 from conformance.generate.dead_code import names_used
 from conformance.generate.grammar import Abandoned, Builder
 from conformance.generate.grammar.patterns import nearly_again
@@ -18,6 +19,9 @@ from conformance.generate.inputs import arguments_of
 from conformance.generate.program import (
     ELSEWHERE,
     MODES_OF_LOWERING,
+    Call,
+    Line,
+    Program,
     Scalar,
     TensorSpec,
 )
@@ -202,3 +206,15 @@ def test_what_no_other_statement_uses_is_mostly_returned() -> None:
         values = {name for line in program.lines for name in re.findall(r"^(v\d+) = ", line.text)}
         made, lost = made + len(values), lost + len(values - seen)
     assert lost < 0.13 * made
+
+
+def test_two_sizes_change_places_now_and_then() -> None:
+    """As many elements as before, in another shape: whoever plans anew by their number alone is wrong."""
+    program = Program((("x0", "Tensor"), ("x1", "Tensor")), (Line("add", "v0 = x0 + x1"),), "v0")
+    call = Call((TensorSpec("float32", (3, 5)), TensorSpec("float32", (5,))))
+    scope = scope_of("executorch", "elementwise")
+    shapes = [
+        [[each.shape for each in later.tensors] for later in Calls(ByChance(seed), scope, program, ()).sizes(call)]
+        for seed in range(60)
+    ]
+    assert 10 < shapes.count([[(5, 3), (3,)], [(3, 5), (5,)]]) < 40

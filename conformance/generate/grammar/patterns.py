@@ -259,15 +259,11 @@ def apart_and_together(b: Builder) -> None:
 def seen_otherwise(b: Builder) -> None:
     """A view is read when what it is a view of has long been used, and others of its size have come since."""
     one = b.make("mul", f"{b.float_value(least=1)} * 2")[0]
-    how, back = b.draw.of(
-        (f"{one}.reshape(-1)", ".reshape(-1)"),
-        (f"{one}.unsqueeze(0)", ".unsqueeze(0)"),
-        (f"{one}.flatten(0)", ".flatten(0)"),
-    )
-    view = b.make("reshape", how, fresh=False)[0]
+    name, seen = b.draw.of(("reshape", ".reshape(-1)"), ("unsqueeze", ".unsqueeze(0)"), ("flatten", ".flatten(0)"))
+    view = b.make(name, f"{one}{seen}", fresh=False)[0]
     second = b.make("sigmoid", f"torch.sigmoid({one})")[0]
     third = b.make("tanh", f"torch.tanh({second}) + 0.5")[0]
-    b.make("sub", f"{view} - {third}{back}")
+    b.make("sub", f"{view} - {third}{seen}")
 
 
 @rule("dtypes", "mixed_dtypes", "integers", weight=3, operators=1)
@@ -283,10 +279,13 @@ def there_and_back(b: Builder) -> None:
 def nothing_converted(b: Builder) -> None:
     """What is converted to what it is already is the same tensor, which somebody else has, and no copy to write in."""
     one = b.pick(lambda value: value.floating)
-    text = b.draw.of(
-        f"{one}.to({one}.dtype)", f"{one}.contiguous()", f"{one}.type_as({one})", f"{one}.expand_as({one})"
+    name, text = b.draw.of(
+        ("to", f"{one}.to({one}.dtype)"),
+        ("contiguous", f"{one}.contiguous()"),
+        ("type_as", f"{one}.type_as({one})"),
+        ("expand_as", f"{one}.expand_as({one})"),
     )
-    same = b.make("to", text, fresh=False)[0]
+    same = b.make(name, text, fresh=False)[0]
     name, after = b.draw.of(("mul", f"{same} * 0.5"), ("relu", f"torch.relu({same})"), ("sub", f"{same} - 1.0"))
     b.make(name, after)
 

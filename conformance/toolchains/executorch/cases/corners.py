@@ -43,7 +43,14 @@ class PooledBorders(torch.nn.Module):
         return functional.max_pool2d(-torch.exp(x), 3, stride=2, padding=1)
 
 
-@case("padded_pool", f.convolution, f.views, samples=twice(lambda make: (make.floats(1, 2, 6, 6),)))
+@case(
+    "padded_pool",
+    f.convolution,
+    f.elementwise,
+    f.views,
+    f.several_outputs,
+    samples=twice(lambda make: (make.floats(1, 2, 6, 6),)),
+)
 class PaddedPool(torch.nn.Module):
     """Zeros around negative numbers are more than any of these, and are counted in a mean: what pads a window by itself
     is neither."""
@@ -53,7 +60,7 @@ class PaddedPool(torch.nn.Module):
         return functional.max_pool2d(padded, 3, stride=2), functional.avg_pool2d(padded, 2, count_include_pad=False)
 
 
-@case("view_outlives", f.views, f.elementwise, samples=twice(lambda make: (make.floats(2, 6),)))
+@case("view_outlives", f.views, f.elementwise, f.reductions, samples=twice(lambda make: (make.floats(2, 6),)))
 class ViewOutlives(torch.nn.Module):
     """A view is read when what it is a view of has been used for the last time, and others of its size have come."""
 
@@ -64,7 +71,14 @@ class ViewOutlives(torch.nn.Module):
         return rows.sum(dim=1) + bounded.view(3, 4).sum(dim=1)
 
 
-@case("more_than_bytes", f.booleans, f.reductions, samples=twice(lambda make: (make.floats(2, 300),)))
+@case(
+    "more_than_bytes",
+    f.booleans,
+    f.reductions,
+    f.several_outputs,
+    samples=twice(lambda make: (make.floats(2, 300),)),
+    touches=(f.integers,),
+)
 class MoreThanBytes(torch.nn.Module):
     """How many of some hundreds: no byte counts as far."""
 
@@ -72,7 +86,16 @@ class MoreThanBytes(torch.nn.Module):
         return (x > -4).sum(dim=1), (x == x).sum()
 
 
-@case("logits_and_scores", f.parameters, f.matmul, f.several_outputs, samples=twice(lambda make: (make.floats(4, 3),)))
+@case(
+    "logits_and_scores",
+    f.parameters,
+    f.matmul,
+    f.convolution,
+    f.elementwise,
+    f.views,
+    f.several_outputs,
+    samples=twice(lambda make: (make.floats(4, 3),)),
+)
 class LogitsAndScores(torch.nn.Module):
     """What an activation is given is a result too, so that a layer with its activation in it does not do."""
 
@@ -278,6 +301,8 @@ class DynamicMean(torch.nn.Module):
     f.dynamic_shapes,
     f.reductions,
     f.broadcasting,
+    f.elementwise,
+    f.several_outputs,
     samples=lambda make: {"forward": [(make.floats(*sides),) for sides in ((3, 5), (5, 3), (2, 8), (8, 2), (4, 4))]},
 )
 class DynamicSides(torch.nn.Module):

@@ -27,6 +27,7 @@ class ThreeInThreeOut(torch.nn.Module):
     "twelve_in_twelve_out",
     f.nested_values,
     f.several_outputs,
+    f.elementwise,
     samples=twice(lambda make: ([make.floats(3) for _ in range(12)],)),
 )
 class TwelveInTwelveOut(torch.nn.Module):

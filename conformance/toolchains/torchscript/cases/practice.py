@@ -213,22 +213,23 @@ class SharedConvolution(torch.nn.Module):
 @case(
     "uneven_windows",
     f.convolution,
+    f.elementwise,
+    f.views,
     f.parameters,
     f.several_outputs,
     samples=lambda make: {"forward": [(make.floats(1, 2, 7, 10),) for _ in "ab"]},
 )
 class UnevenWindows(torch.nn.Module):
     """Windows of more than one size; zeros around a picture, which are no minus infinity; and as many places as a
-    transposed convolution is told to compute beyond its own. A factor of sizes, which are rounded down."""
+    transposed convolution is told to compute beyond its own."""
 
     def __init__(self) -> None:
         super().__init__()
         self.up = torch.nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1, output_padding=1)
 
-    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor, Tensor]:  # noqa: UP006
+    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor]:  # noqa: UP006
         padded = functional.pad(-x.abs() - 0.5, (1, 1, 1, 1))
-        larger = functional.interpolate(x, scale_factor=1.3, mode="bilinear")
-        return functional.adaptive_avg_pool2d(x, (5, 4)), functional.max_pool2d(padded, 3, 2), self.up(x), larger
+        return functional.adaptive_avg_pool2d(x, (5, 4)), functional.max_pool2d(padded, 3, 2), self.up(x)
 
 
 @case(
@@ -236,6 +237,7 @@ class UnevenWindows(torch.nn.Module):
     f.parameters,
     f.elementwise,
     f.views,
+    f.broadcasting,
     samples=lambda make: {"forward": [(make.floats(2, 3),) for _ in "ab"]},
 )
 class NothingConverted(torch.nn.Module):
