@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from conformance.compare.values import tensors_in
-from conformance.generate.observe import memory_of, same_bits
+from conformance.generate.observe import differs, memory_of
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Held:
         return [
             each.call
             for each in self._results
-            if each.was is not None and not all(map(same_bits, tensors_in(each.kept), each.was))
+            if each.was is not None and any(map(differs, tensors_in(each.kept), each.was))
         ]
 
     def shared(self) -> list[list[str]]:

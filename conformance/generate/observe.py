@@ -109,7 +109,7 @@ class Before:
 
 
 def differs(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether two tensors differ in dtype, sizes or any bit of their elements (NaN is NaN)."""
+    """Whether two tensors differ in dtype, sizes or any element (NaN is NaN)."""
     if one.shape != other.shape or one.dtype != other.dtype:
         return True
     if torch.equal(one, other):
@@ -117,15 +117,6 @@ def differs(one: torch.Tensor, other: torch.Tensor) -> bool:
     if not (one.is_floating_point() or one.is_complex()):
         return True
     return bool(((one != other) & ~(one.isnan() & other.isnan())).any())
-
-
-def same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether two tensors have the same sizes, dtype and elements; all that is NaN counts as the same."""
-    if one.shape != other.shape or one.dtype != other.dtype:
-        return False
-    if one.is_floating_point() or one.is_complex():
-        return bool(torch.equal(torch.nan_to_num(one), torch.nan_to_num(other)))
-    return bool(torch.equal(one, other))
 
 
 def _copied(value: Any) -> Any:

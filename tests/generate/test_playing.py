@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import subprocess
 import sys
 import weakref
 from typing import Any
 
+import pytest
 import torch
 from generate.test_programs import PROGRAM, SPEC
 from support.places import REPOSITORY
 
 from conformance.generate.answers import answered, read
+from conformance.generate.held import Held
 from conformance.generate.inputs import make
 from conformance.generate.judge import Knowledge, Rules, differences
 from conformance.generate.makers import Shadow
@@ -166,3 +169,17 @@ def test_what_pytorch_imports_for_a_mode_is_no_change_that_a_trial_made() -> Non
         [sys.executable, "-c", _PLAYED_FIRST], cwd=REPOSITORY / "tests", capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes"),
+    [(math.nan, 0.0), (math.inf, torch.finfo(torch.float32).max), (complex(1, 0), complex(math.nan, 0))],
+    ids=["NaN is zero now", "infinity is the largest", "complex, with a history"],
+)
+def test_what_becomes_of_a_result_that_is_held_is_seen_of_each_kind_of_number(was: complex, becomes: complex) -> None:
+    result = torch.full((2,), was)
+    held = Held()
+    held.keep(0, result.requires_grad_() if result.is_complex() else result, was=[result.detach().clone()])
+    assert held.changed() == []
+    result.detach()[1] = becomes
+    assert held.changed() == [0]
