@@ -6,6 +6,7 @@ import functools
 import gc
 import hashlib
 import os
+import random
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
@@ -164,6 +165,7 @@ def process_state() -> dict[str, str]:
         "the working directory": _digest(os.getcwd()),
         RECURSION_LIMIT: str(sys.getrecursionlimit()),
         "garbage collector": str(gc.isenabled()),
+        "the state of Python's random numbers": str(hash(random.getstate())),
         "sys.excepthook": getattr(sys.excepthook, "__qualname__", "another object"),
         "filters of warnings": str(len(warnings.filters)),
         **{f"functions of {name}": _functions(name) for name in _OWNERS},

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
-import importlib
 import json
 import signal
 import threading
@@ -106,18 +105,9 @@ def _start_run(config: pytest.Config, options: RunOptions, pool: ZygotePool) -> 
         folders = {each.source.name: _folder(config, options, facts, each, operators) for each in descriptions}
         kept = {name: folder.went_before.rows for name, folder in folders.items()}
         _register_reporter(config, options, facts, descriptions, folders, expectations, file, operators, selection)
-        _import_ahead()
     run = _run_context(config, options, options.seed, pool, descriptions, native, target)
     _register_runner(config, options, run, expectations, operators, selection, facts.seconds)
     _register_resumer(config, kept)
-
-
-def _import_ahead() -> None:
-    """Import hypothesis while devices work: generated cells draw with it, and its own pytest plugin, which every
-    environment of ours has, imports it when a run ends. Waited for, that takes 0.4 s."""
-    threading.Thread(
-        target=importlib.import_module, args=("hypothesis",), daemon=True, name="conformance-ahead"
-    ).start()
 
 
 def _start_worker(config: pytest.Config, options: RunOptions, message: dict[str, Any], pool: ZygotePool) -> None:

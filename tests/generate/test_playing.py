@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import random
 import subprocess
 import sys
 import weakref
@@ -183,3 +184,17 @@ def test_what_becomes_of_a_result_that_is_held_is_seen_of_each_kind_of_number(wa
     assert held.changed() == []
     result.detach()[1] = becomes
     assert held.changed() == [0]
+
+
+def test_random_numbers_of_python_that_a_backend_uses_up_are_seen() -> None:
+    class Drawing(Shadow):
+        def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Any:
+            random.random()
+            return super().lower(module, dynamic=dynamic)
+
+    trial = Trial((PROGRAM,), (Step("model"), Step("lower"), Step("call", call=Call((SPEC, Scalar("int", 2))))))
+    eager = read(answered(play(trial, Shadow(copies=True))), trial)
+    actual = read(answered(play(trial, Drawing(copies=True))), trial)
+    (found,) = differences(trial, Knowledge(eager), actual, Rules())
+    assert (found.observable, found.phase) == ("process state", "run")
+    assert "Python's random numbers" in found.text
