@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -49,11 +50,18 @@ def _add_mutants(selftest: argparse.ArgumentParser) -> None:
         metavar="N",
         help="hold the first N of each toolchain against the written clauses as well, which takes minutes for each",
     )
-    group.add_argument("-o", dest="file", type=Path, metavar="FILE", help="write the result of mutants there, as JSON")
+    group.add_argument(
+        "-o",
+        dest="file",
+        type=Path,
+        metavar="FILE",
+        help="keep the result of mutants there, as JSON, after each; one that is there is gone on with",
+    )
 
 
 def _mutants(options: argparse.Namespace) -> int:
     from conformance.discovery.describing import SelectionError
+    from conformance.selftest.kept_mutants import KeptError, kept
     from conformance.selftest.mutants import MutantTest, Wanted
     from conformance.selftest.survivors import survivors_text
 
@@ -80,18 +88,28 @@ def _mutants(options: argparse.Namespace) -> int:
         options.mutants_programs,
         options.mutants_written,
     )
+    former = signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does
     try:
-        document = MutantTest(wanted, options.n).run((lambda line: None) if options.quiet else _say)
-    except SelectionError as error:
-        return refuse(str(error))
-    say(survivors_text(document, shutil.get_terminal_size().columns))
-    sys.stdout.flush()
-    try:
+        went_before = kept(options.file, wanted.seed, wanted.programs) if options.file else None
+        document = MutantTest(wanted, options.n, went_before).run(
+            (lambda line: None) if options.quiet else _say,
+            (lambda document: _keep(options.file, document)) if options.file else (lambda document: None),
+        )
+        say(survivors_text(document, shutil.get_terminal_size().columns))
+        sys.stdout.flush()
         if options.file:
-            write_atomically(options.file, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+            _keep(options.file, document)
+    except (SelectionError, KeptError) as error:
+        return refuse(str(error))
     except OSError as error:
-        return refuse(f"the result above is not kept: {error.filename or options.file}: {error.strerror}")
+        return refuse(f"the result is not kept: {error.filename or options.file}: {error.strerror}")
+    finally:
+        signal.signal(signal.SIGTERM, former)
     return 0 if document["score"]["killed"] == document["score"]["active"] else 1
+
+
+def _keep(file: Path, document: dict[str, Any]) -> None:
+    write_atomically(file, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
 
 
 def _selftest(options: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ import math
 import multiprocessing
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from random import Random
@@ -23,11 +23,11 @@ from conformance.contract.score import identity
 from conformance.devices import ZygotePool
 from conformance.discovery.describing import Description, SelectionError, examine
 from conformance.extensions import resolve
+from conformance.selftest.kept_mutants import FORMAT
 from conformance.selftest.mutant_trials import Task, start, try_mutant
 from conformance.selftest.trials import LIMITS
 from conformance.toolchains import Source, installed_sources, toolchains
 
-FORMAT = "torch-conformance-mutants/1"
 #: The 97.5th percentile of the normal distribution: intervals are of 95 %.
 _Z = 1.959964
 
@@ -52,11 +52,16 @@ class Wanted:
 
 
 class MutantTest:
-    """One run. Raises SelectionError where there are no such mutants, or their backends cannot be had."""
+    """One run. Raises SelectionError where there are no such mutants, or their backends cannot be had.
 
-    def __init__(self, wanted: Wanted, workers: int) -> None:
+    ``went_before`` is the document of an earlier run with the same seed and number of programs: what it has tried is
+    not tried again.
+    """
+
+    def __init__(self, wanted: Wanted, workers: int, went_before: Mapping[str, Any] | None = None) -> None:
         self.wanted = wanted
         self.workers = workers
+        self._seconds = float(went_before["seconds"]) if went_before else 0.0
         kinds = _kinds(wanted.toolchains)
         pool = ZygotePool(LIMITS)
         try:
@@ -68,6 +73,29 @@ class MutantTest:
         # In turn, so that a run which is interrupted has tried as many of each.
         self._tasks.sort(key=lambda task: task.number)
         self._sentences = {kind.toolchain: kind.sentence for kind in kinds}
+        self._rows = [dict(row) for row in went_before["mutants"]] if went_before else []
+        done = self._done()
+        self._left = [task for task in self._tasks if (task.toolchain, task.number) not in done]
+
+    def _done(self) -> set[tuple[str, int]]:
+        """The mutants of this run of which earlier rows say all that is asked; a row that says less is dropped."""
+        tasks = {(task.toolchain, task.number): task for task in self._tasks}
+        done, less = set(), []
+        for row in self._rows:
+            key = row["toolchain"], row["number"]
+            task = tasks.get(key)
+            if task is None:
+                continue
+            if row["spec"] != task.spec:
+                raise SelectionError(
+                    f"what was tried before has another mutant as number {key[1]} of {key[0]}: keep this one elsewhere"
+                )
+            if task.written and row["active"] and row["written"] is None:
+                less.append(row)
+            else:
+                done.add(key)
+        self._rows = [row for row in self._rows if row not in less]
+        return done
 
     def _tasks_of(self, kind: Mutants, place: int, kinds: int, pool: ZygotePool) -> list[Task]:
         wanted = self.wanted
@@ -99,40 +127,49 @@ class MutantTest:
             for number, spec in numbered.items()
         ]
 
-    def run(self, progress: Callable[[str], None]) -> dict[str, Any]:
-        """Probe and try every mutant. Returns a JSON document; ``progress`` gets a line for each.
+    def run(
+        self, progress: Callable[[str], None], keep: Callable[[dict[str, Any]], None] = lambda document: None
+    ) -> dict[str, Any]:
+        """Probe and try every mutant. Returns a JSON document; ``progress`` gets a line for each, and ``keep`` the
+        document as it is until then.
 
         An interruption, or the end of a worker process, ends it with what was tried until then.
         """
         began = time.monotonic()
-        rows: list[dict[str, Any]] = []
+        rows = list(self._rows)
         if not self._tasks:
             raise SelectionError("there is no such mutant: see --mutants, --toolchain and --only")
+        total = len(rows) + len(self._left)
+        if rows:
+            progress(f"{len(rows)} of {total} were tried before")
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(self.workers, mp_context=context, initializer=start) as pool:
-            tasks: dict[Future[dict[str, Any]], Task] = {pool.submit(try_mutant, each): each for each in self._tasks}
+            tasks: dict[Future[dict[str, Any]], Task] = {pool.submit(try_mutant, each): each for each in self._left}
             try:
                 for future in as_completed(tasks):
                     task = tasks[future]
                     row = {**future.result(), "sentence": self._sentences[task.toolchain](task.spec)}
                     rows.append(row)
-                    place = f"[{len(rows)}/{len(tasks)}] {task.toolchain} {task.number}"
+                    place = f"[{len(rows)}/{total}] {task.toolchain} {task.number}"
                     progress(f"{place}: {_in_a_word(row)}: {row['sentence']}")
+                    for error in row["errors"]:
+                        progress(f"    no verdict: {error}")
+                    keep(self._document(rows, time.monotonic() - began))
             except (KeyboardInterrupt, BrokenProcessPool) as error:
                 pool.shutdown(wait=False, cancel_futures=True)
                 why = "interrupted" if isinstance(error, KeyboardInterrupt) else "a worker process was killed"
-                progress(f"{why} after {len(rows)} of {len(tasks)} mutants")
-        rows.sort(key=lambda row: (row["toolchain"], row["number"]))
+                progress(f"{why} after {len(rows)} of {total} mutants")
         return self._document(rows, time.monotonic() - began)
 
-    def _document(self, rows: list[dict[str, Any]], seconds: float) -> dict[str, Any]:
+    def _document(self, rows: Sequence[dict[str, Any]], seconds: float) -> dict[str, Any]:
+        rows = sorted(rows, key=lambda row: (row["toolchain"], row["number"]))
         names = list(dict.fromkeys(row["toolchain"] for row in rows))
         return {
             "format": FORMAT,
             **identity(),
             "seed": self.wanted.seed,
             "programs": self.wanted.programs,
-            "seconds": round(seconds, 1),
+            "seconds": round(self._seconds + seconds, 1),
             "score": score_of(rows),
             "toolchains": {name: score_of([row for row in rows if row["toolchain"] == name]) for name in names},
             "written": _written_and_generated(rows),

@@ -19,7 +19,9 @@ from conformance.api.mutants import Mutants
 from conformance.api.verdicts import Outcome, Verdict
 from conformance.cli import main
 from conformance.contract import score
+from conformance.discovery.describing import SelectionError
 from conformance.selftest import mutant_trials, mutants
+from conformance.selftest.kept_mutants import KeptError, kept
 from conformance.selftest.mutants import MutantTest, Wanted, score_of, wilson
 from conformance.selftest.survivors import survivors_text
 
@@ -146,6 +148,55 @@ def test_what_was_tried_before_an_interruption_is_told(monkeypatch: pytest.Monke
     document = MutantTest(Wanted(2, 6, ("torchscript",)), 1).run(said.append)
     assert said == ["interrupted after 0 of 2 mutants"]
     assert document["score"]["drawn"] == 0
+
+
+def test_a_run_goes_on_with_what_was_tried_before(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    class Immediate(ThreadPoolExecutor):
+        def __init__(self, workers: int, **keywords: Any) -> None:
+            super().__init__(workers)
+
+    def tried(task: Any) -> dict[str, Any]:
+        asked.append(task.number)
+        return {
+            "toolchain": task.toolchain, "number": task.number, "spec": task.spec, "active": True, "fired": 1,
+            "fired_in_trial": 1, "differences": ["call 0: other values"], "witness": "", "errors": ["busy"],
+            "kill": {"seconds": 1.0, "cell": "a cell"}, "written": {"kill": None} if task.written else None,
+        }  # fmt: skip
+
+    monkeypatch.setattr(mutants, "ProcessPoolExecutor", Immediate)
+    monkeypatch.setattr(mutants, "try_mutant", tried)
+    asked: list[int] = []
+    said: list[str] = []
+    file = tmp_path / "mutants.json"
+
+    def keep(document: dict[str, Any]) -> None:
+        file.write_text(json.dumps(document))
+
+    def run(number: int, **more: Any) -> dict[str, Any]:
+        asked.clear()
+        wanted = Wanted(number, 6, ("torchscript",), **more)
+        return MutantTest(wanted, 1, kept(file, 6, 100)).run(said.append, keep)
+
+    run(2)
+    assert sorted(asked) == [0, 1]
+    assert said[1] == "    no verdict: busy"
+    document = run(4)
+    assert sorted(asked) == [2, 3]
+    assert [row["number"] for row in document["mutants"]] == [0, 1, 2, 3]
+    assert document["score"]["killed"] == 4
+    assert document == {**json.loads(file.read_text()), "seconds": document["seconds"]}
+    assert len(run(1)["mutants"]) == 4  # nothing is lost
+    assert asked == []
+    assert run(4, written=1)["written"]["tried"] == 1
+    assert asked == [0]
+    spec = {"toolchain": "torchscript", "place": "call", "when": {"call": "first"}, "effect": "other dtype"}
+    with pytest.raises(SelectionError, match="another mutant as number 0 of torchscript"):
+        run(1, spec=spec)
+    with pytest.raises(KeptError, match="with seed 6, where this run has 7"):
+        kept(file, 7, 100)
+    file.write_text('{"format": 1}')
+    with pytest.raises(KeptError, match="holds no result of mutants"):
+        kept(file, 6, 100)
 
 
 @pytest.mark.parts
