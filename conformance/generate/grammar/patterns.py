@@ -176,7 +176,10 @@ def attention_written_out(b: Builder) -> None:
     while one.rank < 4 and not b.draw.chance(4):
         one = b.make("unsqueeze", f"{one}.unsqueeze(0)", fresh=False)[0]
     scale = b.draw.of(" / 3.0", " / 2.0", " * 0.5", "", f" / {one.shape[-1] ** 0.5!r}")
-    scores = b.make("matmul", f"({one} @ {one}.transpose(-1, -2)){scale}")[0]
+    keys = f"{one}.transpose(-1, -2)"
+    if one.rank == 4 and one.shape[1] == one.shape[3]:  # other sides may change places as well
+        keys = b.draw.of(keys, keys, f"{one}.permute(0, 3, 1, 2)")
+    scores = b.make("matmul", f"({one} @ {keys}){scale}")[0]
     if not b.draw.chance(3):
         size = one.shape[-2]
         kind = b.draw.of("ordinary", "zeros", "ordinary", "masked" if "non_finite" not in b.missing else "negative")

@@ -231,3 +231,17 @@ class Heavy(torch.nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.linear(x)
+
+
+@case(
+    "nearly_attention",
+    f.matmul,
+    f.views,
+    samples=twice(lambda make: tuple(make.floats(1, 3, 4, 3) for _ in "qkv")),
+)
+class NearlyAttention(torch.nn.Module):
+    """A softmax along the columns, and keys of which other sides change places: no attention that a kernel has."""
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        columns = torch.softmax(query @ key.transpose(-1, -2) / 2.0, dim=-2) @ value
+        return columns, torch.softmax(query @ key.permute(0, 3, 1, 2) / 2.0, dim=-1) @ value

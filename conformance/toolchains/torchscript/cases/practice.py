@@ -318,3 +318,19 @@ class WideTable(torch.nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return x + self.table
+
+
+@case(
+    "nearly_attention",
+    f.matmul,
+    f.elementwise,
+    f.views,
+    f.several_outputs,
+    samples=lambda make: {"forward": [tuple(make.floats(1, 3, 4, 3) for _ in "qkv") for _ in "ab"]},
+)
+class NearlyAttention(torch.nn.Module):
+    """A softmax along the columns, and keys of which other sides change places: no attention that a kernel has."""
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor) -> Tuple[Tensor, Tensor]:  # noqa: UP006
+        columns = torch.softmax(query @ key.transpose(-1, -2) / 2.0, dim=-2) @ value
+        return columns, torch.softmax(query @ key.permute(0, 3, 1, 2) / 2.0, dim=-1) @ value
