@@ -143,7 +143,7 @@ def test_scripts_raise_by_themselves_and_compiled_graphs_do_not() -> None:
         trials = drawn(scope_of(toolchain, OPERATORS), 90, 4)
         return sum("raise" in program.operators for trial in trials for program in trial.programs)
 
-    assert raising("torchscript") > 3
+    assert raising("torchscript") > 1
     assert raising("dynamo") == 0
 
 

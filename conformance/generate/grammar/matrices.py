@@ -65,6 +65,20 @@ def layer(b: Builder) -> None:
     b.make("linear", f"{name}({one})")
 
 
+@rule("matrices", "matmul", "parameters", "elementwise", "broadcasting", weight=2)
+def added_to_a_product(b: Builder) -> None:
+    """What is nearly the bias of a layer: a column, a number, a whole matrix, or what the product is taken from."""
+    one = factor(b, least=2)
+    rows, width = one.shape[-2], b.draw.of(one.shape[-2], _width(b, one))
+    product = b.make("matmul", f"{one} @ {parameter(b, one, (one.shape[-1], width))}")[0]
+    added = parameter(b, one, b.draw.of((rows, 1), (width,), (1, width), (1, 1), (rows, width), (1,)))
+    b.make(*b.draw.of(
+        ("add", f"{product} + {added}"), ("add", f"{added} + {product}"), ("sub", f"{product} - {added}"),
+        ("sub", f"{added} - {product}"), ("mul", f"{product} * {added}"),
+        ("add", f"torch.add({added}, {product}, alpha=2)"), ("relu", f"torch.relu({product} + {added})"),
+    ))  # fmt: skip
+
+
 @rule("matrices", "matmul", weight=2)
 def batched(b: Builder) -> None:
     one = factor(b, rank=3)
