@@ -67,7 +67,9 @@ non_contiguous = _data_feature(
 large = _data_feature(
     "large", "Tensors of some hundred thousand elements, where vectorised and parallel code paths begin."
 )
-non_finite = _data_feature("non_finite", "NaN, infinities and signed zeros, carried as IEEE 754 says.")
+non_finite = _data_feature(
+    "non_finite", "NaN, infinities, signed zeros and subnormal numbers, carried as IEEE 754 says."
+)
 float64 = _data_feature("float64", "torch.float64, beyond the precision of float32.")
 half_precision = _data_feature("half_precision", "torch.float16 and torch.bfloat16.")
 integers = _data_feature(

@@ -99,6 +99,7 @@ class _Judge:
         self._signs = says_signs_of_zeros(trial)
         self._coarse = coarseness(trial)
         self._tolerances = tolerances_of(trial, rules.tolerances)
+        self._keeps_tiny = not rules.tolerances
 
     def all(self, actual: Sequence[Mapping[str, Any]]) -> Any:
         for number, row in enumerate(actual[:-1]):
@@ -336,6 +337,8 @@ class _Judge:
         error = (found - centre).abs()
         both_nan = found.isnan() & centre.isnan()
         near = both_nan | (found == centre) | (error <= torch.where(finite, allowed, 0.0))
+        if self._keeps_tiny:  # what was moved, negated or chosen, and not rounded, is no zero, however small it is
+            near &= ~((witnesses == centre).all(0) & (centre != 0) & (found == 0))
         # near overflow rounding decides; and a sum of squares may overflow where eager PyTorch computes it in 64 bits
         brink = finite & (size > largest * _BRINK)
         if self._squares:
