@@ -8,6 +8,7 @@ import hashlib
 import os
 import random
 import sys
+import types
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -178,6 +179,8 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:8]
 
 
+#: Where the files of PyTorch begin.
+_PYTORCH = os.path.join(os.path.dirname(torch.__file__), "")
 _OWNERS: dict[str, Any] = {
     "torch": torch,
     "torch.nn.functional": torch.nn.functional,
@@ -197,4 +200,15 @@ _NAMES = {
 def _functions(name: str) -> str:
     """A number that changes when a public name of a module or class stands for another function."""
     found = vars(_OWNERS[name])
-    return str(hash(tuple(map(id, map(found.get, _NAMES[name])))))
+    return str(hash(tuple(id(_unwrapped(found.get(each))) for each in _NAMES[name])))
+
+
+def _unwrapped(value: Any) -> Any:
+    """A function, or what PyTorch itself has put a wrapper around, as Dynamo does with ``torch.manual_seed`` when it is
+    imported, which may be at a first use."""
+    while isinstance(value, types.FunctionType) and value.__code__.co_filename.startswith(_PYTORCH):
+        inner = value.__dict__.get("__wrapped__")
+        if inner is None:
+            break
+        value = inner
+    return value

@@ -164,6 +164,29 @@ assert "torch._inductor" in sys.modules
 """
 
 
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        ("import torch._dynamo", []),
+        ("import functools; torch.relu = functools.wraps(torch.relu)(lambda x: x)", ["functions of torch"]),
+        ("was = torch.manual_seed; torch.manual_seed = lambda seed: was(0)", ["functions of torch"]),
+    ],
+    ids=["Dynamo is imported", "a function has a wrapper", "a function is another one"],
+)
+def test_functions_that_pytorch_wraps_itself_are_no_others(change: str, names: list[str]) -> None:
+    code = f"""
+import torch
+from conformance.generate.observe import process_state
+before = process_state()
+assert "torch._dynamo" not in __import__("sys").modules
+{change}
+after = process_state()
+found = [name for name in before if before[name] != after[name] and name.startswith("functions")]
+assert found == {names!r}, found
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, check=True)
+
+
 def test_what_pytorch_imports_for_a_mode_is_no_change_that_a_trial_made() -> None:
     """In a process that PyTorch has imported nothing in yet, as a device is that was forked early."""
     done = subprocess.run(
