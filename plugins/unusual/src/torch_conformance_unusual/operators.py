@@ -51,7 +51,7 @@ def padded(operator: Any, arguments: Sequence[Any], keywords: Mapping[str, Any])
     if operator is _aten.mm.default and all(_is_padded_exactly(each) for each in tensors):
         return _padded_product(*tensors)
     shapes = {tuple(each.shape) for each in tensors}
-    if not is_pointwise(operator) or len(shapes) != 1 or () in shapes:
+    if not is_pointwise(operator) or len(shapes) != 1 or () in shapes or keywords.get("memory_format") is not None:
         return operator(*arguments, **keywords)
     outline = layout_of(operator, arguments, keywords)
     (shape,) = shapes
@@ -66,7 +66,9 @@ def padded(operator: Any, arguments: Sequence[Any], keywords: Mapping[str, Any])
         return torch.cat([each.reshape(-1), torch.ones(longer - count, dtype=each.dtype)])
 
     result = operator(*pytree.tree_map(flat, tuple(arguments)), **pytree.tree_map(flat, dict(keywords)))
-    return with_strides(result[:count].reshape(shape), outline[0].stride())
+    # in memory of its own: who gets a view of what is longer cannot write to it where gradients are recorded
+    own = torch.empty_strided(shape, outline[0].stride(), dtype=result.dtype)
+    return own.copy_(result[:count].reshape(shape))
 
 
 def _is_padded_exactly(tensor: Tensor) -> bool:
