@@ -65,7 +65,7 @@ def layer(b: Builder) -> None:
     b.make("linear", f"{name}({one})")
 
 
-@rule("matrices", "matmul", "parameters", "elementwise", "broadcasting", weight=2)
+@rule("matrices", "matmul", "parameters", "elementwise", "broadcasting", weight=2, operators=1)
 def added_to_a_product(b: Builder) -> None:
     """What is nearly the bias of a layer: a column, a number, a whole matrix, or what the product is taken from."""
     one = factor(b, least=2)
