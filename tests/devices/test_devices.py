@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -69,6 +70,17 @@ while True:
     monkeypatch.setattr(child, "_drain", always)
     with pytest.raises(DeviceTimeout):
         child.call("register", {}, "register", seconds=0.1)
+    child.end()
+
+
+@pytest.mark.parametrize("wanting", [0.5, 4.0])
+def test_where_much_wants_to_run_a_verb_has_more_time(
+    pool: ZygotePool, wanting: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (wanting * (os.cpu_count() or 1), 0.0, 0.0))
+    child = device(pool, "time.sleep(2)")
+    with contextlib.nullcontext() if wanting > 1 else pytest.raises(DeviceTimeout):
+        child.call("register", {}, "register", seconds=1)
     child.end()
 
 

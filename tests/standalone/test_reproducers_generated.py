@@ -15,6 +15,7 @@ from support.scripts import Told, code_of, run_script
 
 from conformance.generate.inputs import make
 from conformance.generate.program import Call, Line, Method, Program, Scalar, Step, TensorSpec, Trial
+from conformance.standalone.reproducers import _trial
 from conformance.standalone.reproducers._scenario import CannotReproduce
 from conformance.standalone.reproducers._straight import Trials
 from conformance.toolchains import toolchain_named
@@ -133,7 +134,9 @@ def test_a_second_method_and_the_mode_of_lowering_are_written() -> None:
     assert (trial.as_case, DOUBLED.as_case) == ("generated with methods", "generated")
 
 
-@pytest.mark.parametrize("layout", ["contiguous", "transposed", "stepped", "offset", "expanded", "channels_last"])
+@pytest.mark.parametrize(
+    "layout", ["contiguous", "transposed", "stepped", "offset", "expanded", "channels_last", "conj_view"]
+)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "bool", "complex64"])
 def test_a_tensor_is_written_as_it_lies(layout: str, dtype: str) -> None:
     shape = (2, 2, 2, 2) if layout == "channels_last" else (3, 4)
@@ -141,8 +144,18 @@ def test_a_tensor_is_written_as_it_lies(layout: str, dtype: str) -> None:
     tensor = make(TensorSpec(dtype, shape, layout, values))
     again: torch.Tensor = eval(Trials()._tensor(tensor), {"torch": torch, "nan": math.nan, "inf": math.inf})
     assert (again.stride(), again.storage_offset()) == (tensor.stride(), tensor.storage_offset())
+    assert (again.is_conj(), again.is_neg()) == (tensor.is_conj(), tensor.is_neg())
     assert torch.equal(torch.nan_to_num(again), torch.nan_to_num(tensor))
     assert again.untyped_storage().nbytes() == tensor.untyped_storage().nbytes()
+
+
+@pytest.mark.parametrize(("name", "matters"), [("_COMPILER_PRIVATE", False), ("OMP_NEW_AND_OTHERS", True)])
+def test_a_variable_that_is_a_compilers_own_is_no_change(
+    name: str, matters: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = _trial.state()
+    monkeypatch.setenv(name, "1")
+    assert (_trial.state() != before) is matters
 
 
 @pytest.mark.parametrize(("values", "names"), [("nan", {"nan"}), ("minus_inf", {"inf"})])

@@ -172,10 +172,18 @@ class Trials:
             )
 
     def _tensor(self, tensor: torch.Tensor) -> str:
-        """A tensor as an expression: its whole storage, with its strides in it, where it is not simply contiguous."""
+        """A tensor as an expression: with its whole storage, where it is not simply contiguous, and with its bits."""
         grad = ".requires_grad_()" if tensor.requires_grad else ""
         grad += "" if tensor.is_leaf else ".clone()"
         tensor = tensor.detach()
+        if tensor.is_neg():  # as conformance.generate.inputs.conj_view makes them
+            zeros = f"torch.zeros({list(tensor.shape)}, dtype={tensor.dtype})"
+            return f"torch.complex({zeros}, {self._as_it_lies(-tensor.resolve_neg().contiguous())}).conj().imag{grad}"
+        if tensor.is_conj():
+            return f"{self._as_it_lies(tensor.resolve_conj())}.conj().resolve_conj().conj(){grad}"
+        return self._as_it_lies(tensor) + grad
+
+    def _as_it_lies(self, tensor: torch.Tensor) -> str:
         plain = tensor.is_contiguous() and not tensor.storage_offset()
         storage = tensor if plain else _storage_of(tensor)
         if storage.numel() > _MOST_INLINE:
@@ -190,7 +198,7 @@ class Trials:
         if not plain:
             text += f".as_strided({tuple(tensor.shape)}, {tensor.stride()}"
             text += f", {tensor.storage_offset()})" if tensor.storage_offset() else ")"
-        return text + grad
+        return text
 
 
 def _storage_of(tensor: torch.Tensor) -> torch.Tensor:

@@ -26,6 +26,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from conformance.compare.values import tensors_in
 from conformance.standalone.reproducers._loading import Backend, add_options, find_backend, load_backend
 from conformance.standalone.reproducers._process import BACKEND, SECONDS, CannotTry
+from conformance.toolchains.assertions import is_variable_of_others
 
 OBSERVABLE: str = ""
 KEEPS: dict[str, bool] = {}
@@ -38,6 +39,8 @@ PROVIDED = frozenset({*__annotations__, "PROVIDED"})
 SEEN: list[dict[str, Any]] = []
 RESULTS: list[tuple[str, Any, list[torch.Tensor] | None]] = []
 STORAGES: list[StorageWeakRef] = []
+#: The variables of the environment that were there at the beginning.
+VARIABLES = frozenset(os.environ)
 #: The functions of PyTorch that nobody may replace.
 FUNCTIONS = [
     (owner, name)
@@ -129,10 +132,15 @@ def strides_of(tensor: torch.Tensor) -> Any:
 def state() -> list[str]:
     """What everybody in the process shares."""
     functions = [id(vars(owner).get(name)) for owner, name in FUNCTIONS]
+    variables = [
+        each
+        for each in sorted(os.environ.items())
+        if each[0] in VARIABLES or is_variable_of_others(f"the variable {each[0]}")
+    ]
     return [
         f"grad mode {torch.is_grad_enabled()}, default dtype {torch.get_default_dtype()}",
         f"deterministic {torch.are_deterministic_algorithms_enabled()}, threads {torch.get_num_threads()}",
-        f"environment {hash(str(sorted(os.environ.items())))}, folder {os.getcwd()}",
+        f"environment {hash(str(variables))}, folder {os.getcwd()}",
         f"functions of torch {hash(tuple(functions))}",
     ]
 
