@@ -105,12 +105,19 @@ def draw_program(draw: Draw, scope: Scope, most: int | None = None) -> tuple[Pro
 def _statements(builder: Builder, wanted: int, focus: Sequence[Rule], everything: Sequence[Rule]) -> None:
     """Add statements until there are so many, or too many could not be made."""
     draw = builder.draw
+    last: Rule | None = None
     for _ in range(wanted * 3):
         if builder.length >= wanted:
             break
         rules = focus if focus and not draw.chance(3) else everything
+        rule, aim = draw.choice(rules), None
+        if last is not None and draw.chance(6):
+            # compilers combine what is alike, one behind the other, or two of the same operand
+            rule, aim = last, draw.of(builder.values[-1], builder.first_picked)
+        builder.begin_statement(aim)
         with contextlib.suppress(Abandoned):
-            draw.choice(rules).function(builder)
+            rule.function(builder)
+            last = rule
 
 
 def with_near_number(draw: Draw, program: Program) -> Program | None:

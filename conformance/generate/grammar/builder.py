@@ -98,6 +98,9 @@ class Builder:
         self._modules: list[tuple[str, str]] = []
         self._names: dict[str, Any] = {"torch": torch, "F": torch.nn.functional, "self": _State()}
         self._counter = 0
+        self._aim: Value | None = None
+        #: What the last statement was made of, its first operand; None where it was made of nothing.
+        self.first_picked: Value | None = None
 
     # What a program begins with.
 
@@ -154,6 +157,19 @@ class Builder:
         found = [value for value in reversed(self.values) if wanted(value)]
         if not found:
             raise Abandoned
+        picked = self._picked(found)
+        if self.first_picked is None:
+            self.first_picked = picked
+        return picked
+
+    def begin_statement(self, aim: Value | None = None) -> None:
+        """Forget what the last one was made of; ``aim`` is what this one is to be made of, if it can be."""
+        self._aim, self.first_picked = aim, None
+
+    def _picked(self, found: Sequence[Value]) -> Value:
+        aim, self._aim = self._aim, None
+        if aim is not None and aim in found:
+            return aim
         given = [value for value in found if value.origin != "made"]
         if given and self.draw.chance(3) != self._side_by_side:
             return self.draw.choice(given)

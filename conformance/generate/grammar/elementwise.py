@@ -220,3 +220,18 @@ def complex_part(b: Builder) -> None:
         ("angle", f"{one}.angle()"), ("view_as_real", f"torch.view_as_real({one})"),
     )  # fmt: skip
     b.make(name, text)
+
+
+@rule("elementwise", "elementwise", weight=3, operators=1)
+def formula(b: Builder) -> None:
+    """Sums, differences and quotients of one another: which of them comes first is all that tells them apart."""
+    one = b.float_value()
+
+    def joined(depth: int) -> str:
+        if not depth:
+            same = b.pick(lambda value: value.dtype == one.dtype and value.shape == one.shape)
+            return b.number(one) if b.draw.chance(4) else str(same)
+        left, right = joined(b.draw.of(0, depth - 1)), joined(depth - 1)
+        return f"({left} {b.draw.of('-', '-', '+', '*', '/')} {right})"
+
+    b.make("sub", f"{one} - {joined(b.draw.of(1, 2, 2, 3))}")

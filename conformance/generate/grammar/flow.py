@@ -5,6 +5,7 @@ from __future__ import annotations
 from conformance.generate.drawing import SIZES
 from conformance.generate.grammar.builder import Builder, Value
 from conformance.generate.grammar.rules import rule
+from conformance.generate.program import TensorSpec
 
 
 @rule("flow", "control_flow", "elementwise", "reductions", "booleans", traits=("reads_values",), weight=2)
@@ -60,6 +61,7 @@ def loop(b: Builder) -> None:
     scalars = [scalar for scalar, kind in b.scalars if kind == "int"]
     if scalars and b.draw.chance(2):
         bound = f"min({b.draw.choice(scalars)}, 3)"
+    bound = b.draw.of(bound, bound, "1, 4, 2", "0, 10, 4", f"{bound}, -1, -2", f"2, {bound}")
     text = f"{name} = {one}\nfor i in range({bound}):\n    {name} = {name} * 0.5 + i"
     b.block("for", text, name, f"{one} * 0.5 + 1")
 
@@ -164,3 +166,27 @@ def containers(b: Builder) -> None:
             b.block("dict", text, name, f"{one} * 0.5")
             return
     b.block("list", f"{held} = [{one}, {one} * 2.0]\n{filled}", name, f"{one} * 2.0")
+
+
+@rule("flow", "control_flow", "elementwise", "reductions", "views", weight=4, operators=1)
+def branch_that_could_not_be_taken(b: Builder) -> None:
+    """What a branch computes cannot be computed where the other one is taken."""
+    one = b.pick(lambda value: value.floating and value.rank >= 1)
+    name, at = b.name(), b.draw.of(2, 3, 1)
+    text = (
+        f"if {one}.shape[0] > {at}:\n    {name} = {one}[{at}] * 2.0\n"
+        f"else:\n    {name} = {one}.sum(0){b.draw.of('', ' - 1.0')}"
+    )
+    b.block("if", text, name, f"{one}.sum(0)")
+
+
+@rule("flow", "elementwise", "reductions", "parameters", traits=("trains",), weight=4, operators=1)
+def without_gradients(b: Builder) -> None:
+    """What is computed with gradients off, in the middle of what has them, as models scale their weights."""
+    one = b.float_value(least=1)
+    weight = b.parameter(TensorSpec(one.dtype_name, one.shape[-1:], "contiguous", "ordinary", b.draw.seed(), grad=True))
+    name, scale = b.name(), b.name()
+    of = b.draw.of(str(weight), str(weight), str(one))
+    inner = b.draw.of(f"{of}.abs().sum() + 1.0", f"torch.tanh({of})", f"{of} * 0.5")
+    text = f"with torch.no_grad():\n    {scale} = {inner}\n{name} = {one} * {weight} / ({scale} + 2.0)"
+    b.block("no_grad", text, name, f"{one} * {weight}")

@@ -167,3 +167,17 @@ def attention(b: Builder) -> None:
         one = b.make("stack", f"torch.stack([{one}, {one} - 0.5], dim=1)", fresh=False)[0]
         query, extra = f"torch.cat([{one}, {one} * 2.0], dim=1)", ", enable_gqa=True"
     b.make("scaled_dot_product_attention", f"F.scaled_dot_product_attention({query}, {one}, {one}{extra})")
+
+
+@rule("matrices", "matmul", "parameters", weight=3, operators=1)
+def layers_of_one(b: Builder) -> None:
+    """Several layers of the same rows, as attention has them, each with a bias of its own or without one."""
+    one = factor(b, least=2)
+    width, made = _width(b, one), []
+    for _ in range(b.draw.of(2, 3)):
+        weight = parameter(b, one, (b.draw.of(width, width, 3), one.shape[-1]))
+        bias = f", {parameter(b, one, weight.shape[:1])}" if b.draw.chance(2) else ""
+        made += b.make("linear", f"F.linear({one}, {weight}{bias})")
+    first, *_, last = made
+    if first.shape == last.shape:
+        b.make("mul", f"torch.sigmoid({first}) * {last}")

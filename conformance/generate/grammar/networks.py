@@ -37,6 +37,15 @@ def convolution(b: Builder) -> None:
 
 
 @rule("networks", "convolution", "parameters", weight=2)
+def convolution_of_the_same_size(b: Builder) -> None:
+    """What is added for the result to be as large as the image is uneven where the kernel has no middle."""
+    rank = b.draw.of(4, 3)
+    one = image(b, rank)
+    weight = parameter(b, one, (b.draw.of(1, 2), one.shape[1], *(b.draw.of(2, 4, 3, 1) for _ in range(rank - 2))))
+    b.make(f"conv{rank - 2}d", f"F.conv{rank - 2}d({one}, {weight}, padding='same', dilation={b.draw.of(1, 1, 2)})")
+
+
+@rule("networks", "convolution", "parameters", weight=2)
 def transposed_convolution(b: Builder) -> None:
     rank = b.draw.of(4, 4, 3)
     one = image(b, rank)

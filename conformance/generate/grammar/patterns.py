@@ -21,6 +21,9 @@ def _again(b: Builder, first: Value, last: Value) -> None:
 
 
 def _activated(b: Builder, one: Value) -> Value:
+    if one.fresh and "in_place" not in b.missing and b.draw.chance(5):  # whoever reads it later finds it changed
+        name = b.draw.of("relu", "relu6", "silu", "leaky_relu")
+        return b.make(f"{name}_", f"F.{name}({one}, inplace=True)", fresh=False)[0]
     name = b.draw.of("relu", "relu6", "hardtanh", "gelu", "silu", "leaky_relu", "sigmoid")
     return b.make(name, f"torch.sigmoid({one})" if name == "sigmoid" else f"F.{name}({one})")[0]
 
@@ -274,8 +277,8 @@ def there_and_back(b: Builder) -> None:
     one = b.pick(lambda value: value.floating)
     small = b.make("clamp", f"torch.nan_to_num({one}).clamp(-100, 100)")[0]
     narrow = b.draw.of("int32", "int64", "int8", "bool") if "booleans" not in b.missing else "int32"
-    short = b.make("to", f"{small}.to(torch.{narrow})", fresh=False)[0]
-    b.make("to", f"{short}.to({small}.dtype)", fresh=False)
+    short = b.make("to", f"({small} * {b.draw.of('1', '3.7')}).to(torch.{narrow})", fresh=False)[0]
+    b.make("to", b.draw.of(f"{short}.to({small}.dtype)", f"{short}.to(torch.float32)", f"{short}.float()"), fresh=False)
 
 
 @rule("dtypes", "elementwise", "views", weight=3, operators=1)

@@ -22,8 +22,8 @@ def reduce(b: Builder) -> None:
         b.make(name, f"{one}.{name}()" if name != "logsumexp" else f"torch.logsumexp({one}, 0)")
         return
     dim = str(b.dim(one))
-    if one.rank > 1 and name in ("sum", "mean", "amax", "amin", "std", "var", "logsumexp") and b.draw.chance(4):
-        dim = "(0, -1)"
+    if one.rank > 1 and name in ("sum", "mean", "amax", "amin", "std", "var", "logsumexp") and b.draw.chance(3):
+        dim = b.draw.of("(0, -1)", "(-1, 0)", "(-2, -1)", "(-1, -2)", "(1, 0)")
     keep = ", keepdim=True" if name != "count_nonzero" and b.draw.chance(2) else ""
     extra = f", correction={b.draw.of('0', '1')}" if name in ("std", "var") else ""
     kind = ", dtype=torch.float64" if name in ("sum", "mean", "prod") and b.draw.chance(8) else ""
@@ -129,4 +129,22 @@ def norm(b: Builder) -> None:
         ("normalize", f"F.normalize({one}, dim={b.dim(one)})"),
         ("norm", f"torch.norm({one})"),
     )
+    b.make(name, text)
+
+
+@rule("reductions", "reductions", "views", "integers", weight=2, operators=5)
+def of_long_rows(b: Builder) -> None:
+    """Rows that a compiler reduces piece by piece, of which the last may be shorter."""
+    one = b.float_value()
+    if 0 in one.shape:
+        raise Abandoned
+    times = b.draw.of(600, 784, 1030, 1500) // one.meta.numel() + 1
+    many = b.make("repeat", f"{one}.flatten().repeat({times})")[0]
+    row = b.make("arange", f"{many} + torch.arange({many}.shape[0]).to({many}.dtype) * 1e-3")[0]
+    rows = f"torch.stack([{row}, {row} * 0.5])"
+    name, text = b.draw.of(
+        ("mean", f"{rows}.mean(dim=-1)"), ("mean", f"{rows}.mean()"), ("sum", f"{rows}.sum(-1)"),
+        ("var", f"{rows}.var(dim=1)"), ("softmax", f"torch.softmax({row}, dim=0)"), ("amax", f"{rows}.amax(dim=-1)"),
+        ("logsumexp", f"torch.logsumexp({rows}, dim=1)"),
+    )  # fmt: skip
     b.make(name, text)

@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
-from conformance.generate.grammar.builder import Abandoned, Builder, elements
+from conformance.generate.grammar.builder import Abandoned, Builder, Value, elements
 from conformance.generate.grammar.rules import rule
+
+
+def _order(b: Builder, one: Value) -> str:
+    """An order of a value's dimensions: backwards, one further, or any other."""
+    dims = list(range(one.rank))
+    match b.draw.of("backwards", "further", "any"):
+        case "backwards":
+            dims.reverse()
+        case "further":
+            dims = [*dims[1:], *dims[:1]]
+        case _:
+            dims = [dims.pop(b.draw.upto(len(dims) - 1)) for _ in range(one.rank)]
+    return ", ".join(map(str, dims))
 
 
 @rule("views", "views", weight=4, operators=16)
@@ -25,7 +38,7 @@ def view(b: Builder) -> None:
         ("select", f"{one}[{b.draw.of(0, -1)}]"),
         ("select", f"{one}.select({dim}, 0)"),
         ("transpose", f"{one}.transpose(0, -1)"),
-        ("permute", f"{one}.permute({', '.join(map(str, reversed(range(one.rank))))})"),
+        ("permute", f"{one}.permute({_order(b, one)})"),
         ("unsqueeze", f"{one}.unsqueeze({b.draw.of(0, -1)})"),
         ("squeeze", f"{one}.squeeze()" if b.draw.chance(2) else f"{one}.squeeze({dim})"),
         ("narrow", f"{one}.narrow({dim}, 0, {max(size - 1, 0)})"),
@@ -44,9 +57,10 @@ def view(b: Builder) -> None:
 @rule("views", "views")
 def in_a_row(b: Builder) -> None:
     one = b.pick(lambda value: value.rank >= 2)
-    order = ", ".join(map(str, (*range(1, one.rank), 0)))
+    order = _order(b, one)
     name, text = b.draw.of(
-        ("permute", f"{one}.permute({order}).permute({order})"),
+        ("permute", f"{one}.permute({order}).permute({b.draw.of(order, _order(b, one))})"),
+        ("permute", f"{one}.permute({order}).transpose(0, {b.draw.of('-1', '1')})"),
         ("transpose", f"{one}.transpose(0, 1).transpose(-1, -2)"),
         ("flip", f"torch.flip(torch.flip({one}, [0]), [-1])"),
         ("neg", f"-(-{one})"),

@@ -53,6 +53,11 @@ def to_view_of_own(b: Builder) -> None:
         ("slice", f"{base}[1:]"), ("transpose", f"{base}.transpose(0, -1)"), ("select", f"{base}[0]"),
         ("slice", f"{base}[..., ::2]"), ("unsqueeze", f"{base}.unsqueeze(0)"), ("view", f"{base}.view(-1)"),
     )  # fmt: skip
+    if not b.traits.trains and b.draw.chance(3):  # autograd lets nobody write to one of several views
+        name, text = b.draw.of(
+            ("chunk", f"{base}.chunk(2, {b.dim(base)})[0]"), ("split", f"{base}.split(1, {b.dim(base)})[-1]"),
+            ("unbind", f"{base}.unbind(0)[0]"),
+        )  # fmt: skip
     part = b.make(name, text, fresh=False)[0]
     statement = _change(b, part)
     b.write(_operator(statement), statement)
