@@ -56,15 +56,17 @@ class Ended(Exception):
 class Laboratory:
     """The devices of one backend in which trials are played. Close it at the end.
 
-    ``control`` opens a device without any backend, ``subject`` one with the backend; ``excuses`` are those whose
-    failures excuse the same failure of the backend. ``seconds`` says how long a trial may take now. Unless the backend
-    ``may_refuse`` operators, every error of lowering is a difference.
+    ``control`` opens a device without any backend, ``subject`` one with the backend, ``elsewhere`` another one where
+    models are lowered that the first calls; ``excuses`` are those whose failures excuse the same failure of the
+    backend. ``seconds`` says how long a trial may take now. Unless the backend ``may_refuse`` operators, every error of
+    lowering is a difference.
     """
 
     def __init__(
         self,
         control: Callable[[], Device],
         subject: Callable[[], Device],
+        elsewhere: Callable[[], Device],
         excuses: Sequence[Callable[[], Device]],
         *,
         rules: Rules,
@@ -74,6 +76,7 @@ class Laboratory:
     ) -> None:
         self._open_control = control
         self._open_subject = subject
+        self._open_elsewhere = elsewhere
         self._open_excuses = excuses
         self.rules = rules
         self._seconds = seconds
@@ -183,7 +186,7 @@ class Laboratory:
     def _lowered_elsewhere(self, data: bytes) -> list[bytes]:
         """What the trial's models are that a process lowers which calls none. Raises what its device does."""
         if self._elsewhere is None:
-            self._elsewhere = self._open_subject()
+            self._elsewhere = self._open_elsewhere()
         lowered = self._elsewhere.call("artifacts", "lower", self._allowed(), trial=data)
         if not isinstance(lowered, list) or not all(isinstance(each, bytes) for each in lowered):
             raise GarbledValue(f"expected what was lowered as a list of bytes, found {type(lowered).__name__}")

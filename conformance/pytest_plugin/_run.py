@@ -102,11 +102,13 @@ class Runner:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Share the budget between the generated cells that were selected: each process comes to the same ones."""
-        self._run.share_budget(item.stash[CELL] for item in session.items if CELL in item.stash)
+        cells = [item.stash[CELL] for item in session.items if CELL in item.stash]
+        self._run.share_budget(cells)
         # pytest has its cache from now on, unless that is turned off
         cache = getattr(session.config, "cache", None)
         self._run.kept = cache.mkdir("conformance-generated") if cache is not None else None
         if session.items and not session.config.option.collectonly:
+            self._run.start_loading(cells)
             _import_ahead()
 
     @pytest.hookimpl(wrapper=True)

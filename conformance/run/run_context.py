@@ -120,6 +120,13 @@ class RunContext:
         """Share the budget between those of the cells that are generated and will be tried."""
         self._sharing.update(cell.backend for cell in cells if cell.theme and cell.decided is None)
 
+    def start_loading(self, cells: Iterable[Cell]) -> None:
+        """Begin to start what targets are forked from, where some of the cells have one on this machine."""
+        names = {self.descriptions[cell.backend].toolchain for cell in cells if cell.target and cell.decided is None}
+        if isinstance(self.targets, ZygotePool):
+            for name in sorted(names):
+                self.targets.start(toolchain_named(name).zygote("target"))
+
     def cells_that_share(self, backend: str) -> int:
         """How many generated cells of a backend share the budget, at least one.
 
@@ -175,6 +182,7 @@ class RunContext:
             self._laboratories[backend] = Laboratory(
                 lambda: opened("control", None, {}),
                 lambda: opened("alone", description.subject(), environment),
+                lambda: opened("elsewhere", description.subject(), environment),
                 [functools.partial(opened, "alone", subject, {}) for subject in (None, *stand_ins)],
                 rules=Rules(
                     aliases=traits.keeps_aliases,

@@ -174,13 +174,19 @@ class Toolchain:
     # Devices.
 
     def zygote(self, role: str) -> ZygoteKind:
-        """The process from which a device for a role is forked."""
-        return ZygoteKind(self.name, ("conformance.toolchains.preloaded", *self.case_modules), self.preload)
+        """The process from which a device for a role is forked.
+
+        What loads is no relative of what saved: forks of one process have the same addresses and the same salt of
+        hashes, and an artifact that holds either would work in all of them, and nowhere else.
+        """
+        loads = role.partition(" ")[0] in ("target", "elsewhere")
+        name = f"{self.name}, loading" if loads else self.name
+        return ZygoteKind(name, ("conformance.toolchains.preloaded", *self.case_modules), self.preload)
 
     def device(self, role: str = "host") -> DeviceKind:
         """A device for a role in a cell: "host", "target", "native", "bare", "control", or what a clause calls it.
 
-        What is generated is lowered and run "alone", in one process that is host and target.
+        What is generated is lowered and run "alone", in one process that is host and target, or lowered "elsewhere".
         """
         return DeviceKind(self.name, role, self.session, self.zygote(role), self.run_folders)
 

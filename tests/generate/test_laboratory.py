@@ -65,6 +65,7 @@ def laboratory_of(
     return Laboratory(
         lambda: control,  # type: ignore[arg-type,return-value]
         lambda: subject,  # type: ignore[arg-type,return-value]
+        lambda: subject,  # type: ignore[arg-type,return-value]
         [lambda: Device(alone or Shadow(copies=False))],  # type: ignore[list-item,return-value]
         rules=Rules(),
         seconds=lambda: 60.0,

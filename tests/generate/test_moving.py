@@ -113,6 +113,7 @@ def found(*devices: Device, trial: Trial = MOVED) -> list[tuple[str, str]]:
     laboratory = Laboratory(
         lambda: control,  # type: ignore[arg-type,return-value]
         lambda: next(opened),  # type: ignore[arg-type,return-value]
+        lambda: next(opened),  # type: ignore[arg-type,return-value]
         (),
         rules=Rules(),
         seconds=lambda: 60.0,

@@ -216,7 +216,7 @@ def test_a_hang_is_made_smaller_in_less_than_its_time() -> None:
 
 def test_a_trial_has_as_much_time_as_others_took_however_much_haste() -> None:
     unused: Any = None
-    laboratory = Laboratory(unused, unused, (), rules=Rules(), seconds=lambda: 60.0, timed_out=unused)
+    laboratory = Laboratory(unused, unused, unused, (), rules=Rules(), seconds=lambda: 60.0, timed_out=unused)
     assert laboratory._allowed() == 60.0
     laboratory.haste = 1 / 30
     assert laboratory._allowed() == 2.0

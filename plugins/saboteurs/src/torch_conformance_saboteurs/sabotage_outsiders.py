@@ -77,6 +77,17 @@ class IsNeverInTraining(PythonControl):
             return program
 
 
+@saboteur("save-load.same-outputs", "lite.same-outputs", phases=("load",))
+class RecognisesDamageByPythonsHash(PythonControl):
+    name = "recognises_damage_by_pythons_hash"
+
+    class implementation(PythonBackend):
+        """A text is known by what ``hash`` says of it, which is something else in each process."""
+
+        def digest(self, text: str) -> str:
+            return f"{hash(text) & (2**64 - 1):064x}"
+
+
 @saboteur("save-load.no-host-paths", phases=("save",))
 class KeepsLargeProgramsBeside(PythonControl):
     name = "keeps_large_programs_beside"
