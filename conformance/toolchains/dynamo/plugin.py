@@ -58,7 +58,10 @@ class Dynamo(Toolchain):
     client = f"{_HERE}.client:DynamoDevice"
     preload = f"{_HERE}.preload"
     run_folders = ("TORCHINDUCTOR_CACHE_DIR",)
-    cases = tuple(f"{_HERE}.cases.{name}" for name in ("models", "state", "outputs", "corners", "practice", "training"))
+    cases = tuple(
+        f"{_HERE}.cases.{name}"
+        for name in ("models", "state", "outputs", "corners", "practice", "combined", "training")
+    )
 
     stand_ins = (StandIn(Source(name="aot_eager", toolchain="dynamo"), "AOT Autograd without a backend"),)
     programs = ProgramTraits(

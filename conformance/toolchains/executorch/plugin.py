@@ -45,6 +45,7 @@ class ExecuTorch(Toolchain):
         f"{_HERE}.cases.{name}"
         for name in (
             "arithmetic",
+            "combined",
             "corners",
             "dtypes",
             "networks",

@@ -32,6 +32,7 @@ class TorchScript(Toolchain):
         f"{_HERE}.cases.{name}"
         for name in (
             "arithmetic",
+            "combined",
             "corners",
             "dtypes",
             "flow",

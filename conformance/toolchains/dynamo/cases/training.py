@@ -47,14 +47,14 @@ class Weighted(torch.nn.Module):
     samples=lambda make: {"forward": [(make.floats(2, 3, 6, 5),) for _ in "ab"]},
 )
 class Convolved(torch.nn.Module):
-    """A convolution whose weights require grad."""
+    """A convolution whose weights require grad, and windows that overlap: several take the same element."""
 
     def __init__(self) -> None:
         super().__init__()
         self.convolution = torch.nn.Conv2d(3, 4, 3, padding=1, stride=2)
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.tanh(torch.relu(self.convolution(x)) * 2 - 1)
+        return torch.tanh(torch.max_pool2d(torch.relu(self.convolution(x)) * 2 - 1, 2, 1))
 
 
 @case(
@@ -83,15 +83,20 @@ class Steep(torch.nn.Module):
         return (x * (y + 2.0**20) - x * 2.0**20) * 2
 
 
-@case("inner_no_grad", f.several_outputs, f.elementwise, samples=pairs(3, 4))
+@case("inner_no_grad", f.several_outputs, f.elementwise, f.parameters, samples=pairs(3, 4))
 class InnerNoGrad(torch.nn.Module):
-    """A factor that no gradient goes through."""
+    """Factors that no gradient goes through: one of the inputs, and one of nothing but a weight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(4))
 
     def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        z = torch.relu(x - y) * 2 + x
+        z = torch.relu(x - y) * 2 + x * self.weight
         with torch.no_grad():
             factor = torch.tanh(x * 3) + y
-        return z * factor - y, factor * 2 - 1
+            size = torch.tanh(self.weight * 2) + 2
+        return z * factor / size - y, factor * 2 - 1
 
 
 @case(

@@ -28,20 +28,22 @@ class QuantisedAdd(torch.nn.Module):
     f.quantized,
     f.parameters,
     f.matmul,
+    f.several_outputs,
     everywhere=False,
     samples=twice(lambda make: (make.floats(5, 8),)),
 )
 class QuantisedLinear(torch.nn.Module):
-    """Weights whose rows are of very different sizes: one scale does not serve them all."""
+    """Weights whose rows are of very different sizes: one scale does not serve them all; one has as many columns."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.linear = torch.nn.Linear(8, 4)
+        self.linear, self.square = torch.nn.Linear(8, 4), torch.nn.Linear(8, 8)
         with torch.no_grad():
             self.linear.weight.mul_(torch.tensor([[1.0], [0.2], [3.0], [0.05]]))
+            self.square.weight.mul_(torch.tensor([1.0, 0.2, 3.0, 0.05, 0.5, 2.0, 0.1, 1.5])[:, None])
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.linear(x)
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return self.linear(x), self.square(x)
 
 
 @case(

@@ -45,3 +45,27 @@ class ShiftingWindow(torch.nn.Module):
         moved = torch.cat((self.window[1:], x), dim=0)
         self.window.copy_(moved)
         return moved - x
+
+
+@case(
+    "two_moments",
+    f.mutable_state,
+    f.parameters,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.floats(3),) for _ in range(3)]},
+)
+class TwoMoments(torch.nn.Module):
+    """Buffers that begin alike, and are two."""
+
+    first: Tensor
+    second: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("first", torch.zeros(3))
+        self.register_buffer("second", torch.zeros(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.first.copy_(self.first * 0.5 + x)
+        self.second.copy_(self.second * 0.75 + x * x)
+        return self.first / (self.second + 1.0)

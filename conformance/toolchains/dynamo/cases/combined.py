@@ -1,0 +1,85 @@
+"""Models for torch.compile of what a compiler may combine: operators of a kind behind one another, or beside."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from conformance.api import features as f
+from conformance.toolchains.dynamo.cases.models import case
+
+
+@case(
+    "formulas",
+    f.elementwise,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(3, 4), make.positive(3, 4)) for _ in "ab"]},
+)
+class Formulas(torch.nn.Module):
+    """What is subtracted is a sum, what is divided by is a product; and the root of a square is no number's own."""
+
+    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return x - (y + x * 2.0), x / (y * 3.0), x.square().sqrt() + (x - (y - 1.0))
+
+
+@case(
+    "sides_from_the_end",
+    f.reductions,
+    f.views,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(2, 3, 4, 5), make.floats(2, 600)) for _ in "ab"]},
+)
+class SidesFromTheEnd(torch.nn.Module):
+    """Sides that are counted from the end, in any order; orders that do not change places; and a mean of more than one
+    block, of which the last is shorter."""
+
+    def forward(self, x: Tensor, rows: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        turned = x.permute(0, 2, 3, 1).transpose(1, 3) + 1.0
+        return x.mean(dim=(-2, -1)), x.sum(dim=(-1, -3)), turned, rows.mean(dim=-1)
+
+
+@case(
+    "rows_for_three",
+    f.matmul,
+    f.parameters,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(2, 3, 4),) for _ in "ab"]},
+)
+class RowsForThree(torch.nn.Module):
+    """Three layers of the same rows, as attention has them, of which one has no bias."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.query, self.value = (torch.nn.Linear(4, 4).requires_grad_(False) for _ in range(2))
+        self.key = torch.nn.Linear(4, 4, bias=False).requires_grad_(False)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.query(x), self.key(x), self.value(x)
+
+
+@case(
+    "layers_with_options",
+    f.convolution,
+    f.elementwise,
+    f.views,
+    f.parameters,
+    f.in_place,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(1, 4, 5, 6),) for _ in "ab"]},
+)
+class LayersWithOptions(torch.nn.Module):
+    """Kernels without a middle, an activation in place whose operand is read once more, a norm of two sides, and
+    channels that are shuffled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.same = torch.nn.Conv1d(4, 2, 4, padding="same").requires_grad_(False)
+        self.apart = torch.nn.Conv2d(4, 8, 3, groups=4).requires_grad_(False)
+        self.sides = torch.nn.LayerNorm([5, 6]).requires_grad_(False)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        given = self.apart(x)
+        activated = functional.relu(given, inplace=True)
+        shuffled = x.view(1, 2, 2, 5, 6).transpose(1, 2).reshape(1, 4, 5, 6)
+        return self.same(x[:, :, 0]), given + activated * 0.5, self.sides(x), shuffled * 2.0

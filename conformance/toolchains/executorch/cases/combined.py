@@ -1,0 +1,99 @@
+"""Models of what a delegate may combine: operators of a kind behind one another, a layer and its norm, a view and what
+it is a view of."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from conformance.api import features as f
+from conformance.toolchains.executorch.cases import case, twice
+
+
+@case("formulas", f.elementwise, f.views, samples=twice(lambda make: (make.floats(2, 3, 4), make.positive(2, 3, 4))))
+class Formulas(torch.nn.Module):
+    """What is subtracted is a sum, what is divided by is a product; and orders that do not change places."""
+
+    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return x - (y + x * 2.0), x / (y * 3.0), x.permute(1, 2, 0).transpose(0, 1) + 1.0
+
+
+@case(
+    "whole_between",
+    f.elementwise,
+    f.mixed_dtypes,
+    f.integers,
+    samples=twice(lambda make: (make.floats(3, 4) * 10.0,)),
+)
+class WholeBetween(torch.nn.Module):
+    """What becomes a whole number and a float again has lost what was behind its point."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x - x.to(torch.int32).to(torch.float32)
+
+
+@case(
+    "turned_masks",
+    f.elementwise,
+    f.booleans,
+    f.non_finite,
+    samples=twice(lambda make: (make.floats(3, 4), make.booleans(3, 4))),
+)
+class TurnedMasks(torch.nn.Module):
+    """What is not in a mask; and logarithms that are not chosen, which are no numbers."""
+
+    def forward(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        return x.masked_fill(~mask, 0.5), torch.where(x > 0.0, torch.log(x), torch.zeros_like(x))
+
+
+@case(
+    "layers_with_options",
+    f.convolution,
+    f.elementwise,
+    f.views,
+    f.reductions,
+    f.parameters,
+    samples=twice(lambda make: (make.floats(1, 4, 5, 6),)),
+)
+class LayersWithOptions(torch.nn.Module):
+    """A norm behind a transposed convolution of as many channels as it is given, more filters than channels in a group
+    with an activation behind, a norm of two sides, and a view of what a convolution gives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.apart = torch.nn.Conv2d(4, 8, 3, groups=4)
+        self.up, self.norm = torch.nn.ConvTranspose2d(4, 4, 3, stride=2), torch.nn.BatchNorm2d(4)
+        self.sides = torch.nn.LayerNorm([5, 6])
+        for tensor, least, most in ((self.norm.running_mean, -1.0, 1.0), (self.norm.running_var, 0.5, 2.0)):
+            assert isinstance(tensor, Tensor)
+            tensor.uniform_(least, most)
+        with torch.no_grad():
+            self.norm.weight.uniform_(0.5, 2.0)
+            self.norm.bias.uniform_(-1.0, 1.0)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        given = self.apart(x)
+        heads = torch.softmax(given.view(1, 2, 4, -1), dim=2)
+        return functional.relu(given), functional.relu(self.norm(self.up(x))), self.sides(x), heads
+
+
+@case("shuffled_channels", f.convolution, f.views, f.parameters, samples=twice(lambda make: (make.floats(1, 4, 5, 5),)))
+class ShuffledChannels(torch.nn.Module):
+    """Channels are shuffled between two convolutions of groups: a view, another order, and a view back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = torch.nn.Conv2d(4, 8, 1, groups=2), torch.nn.Conv2d(8, 8, 3, padding=1, groups=4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        wide = self.first(x)
+        return self.second(wide.view(1, 2, 4, 5, 5).transpose(1, 2).reshape(1, 8, 5, 5))
+
+
+@case("nothing_yet", f.empty, f.reductions, samples=twice(lambda make: (make.floats(1, 0, 4), make.floats(1, 1, 4))))
+class NothingYet(torch.nn.Module):
+    """A sum of what has not come yet is zero, and what it is added to is there."""
+
+    def forward(self, past: Tensor, new: Tensor) -> Tensor:
+        return past.sum(1, keepdim=True) + new
