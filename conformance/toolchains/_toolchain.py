@@ -131,6 +131,8 @@ class Toolchain:
     client: ClassVar[str]
     #: The module that warms up the zygote of its devices; see :class:`conformance.devices.ZygoteKind`.
     preload: ClassVar[str] = ""
+    #: The same of those that load what others lowered; empty: :attr:`preload`.
+    preload_of_targets: ClassVar[str] = ""
     #: Environment variables of its devices that name a folder which no earlier run has written to.
     run_folders: ClassVar[tuple[str, ...]] = ()
     #: Modules whose import registers the cases of its corpus.
@@ -179,9 +181,11 @@ class Toolchain:
         What loads is no relative of what saved: forks of one process have the same addresses and the same salt of
         hashes, and an artifact that holds either would work in all of them, and nowhere else.
         """
-        loads = role.partition(" ")[0] in ("target", "elsewhere")
-        name = f"{self.name}, loading" if loads else self.name
-        return ZygoteKind(name, ("conformance.toolchains.preloaded", *self.case_modules), self.preload)
+        imports = ("conformance.toolchains.preloaded", *self.case_modules)
+        lowers_for_another = role == "elsewhere" and not self.preload_of_targets
+        if role.partition(" ")[0] == "target" or lowers_for_another:
+            return ZygoteKind(f"{self.name}, apart", imports, self.preload_of_targets or self.preload)
+        return ZygoteKind(self.name, imports, self.preload)
 
     def device(self, role: str = "host") -> DeviceKind:
         """A device for a role in a cell: "host", "target", "native", "bare", "control", or what a clause calls it.

@@ -41,6 +41,7 @@ class ExecuTorch(Toolchain):
     session = f"{_HERE}.verbs:open_target"
     client = f"{_HERE}.client:ExecuTorchDevice"
     preload = f"{_HERE}.preload"
+    preload_of_targets = f"{_HERE}.loading"
     cases = tuple(
         f"{_HERE}.cases.{name}"
         for name in (
