@@ -33,7 +33,7 @@ COMPILED_ALONE = (
     "kept_then_written", "adds_nothing", "negative_view", "split_and_joined", "equal_numbers", "logits_and_scores",
     "narrow_differences", "masked_row", "shared_convolution", "last_of_few", "alike_names",
     "uneven_windows", "sums_of_halves", "nearly_attention",
-    "formulas", "sides_from_the_end", "rows_for_three", "layers_with_options",
+    "formulas", "sides_from_the_end", "rows_for_three", "layers_with_options", "other_bodies",
 )  # fmt: skip
 EXPORTED_CASES = tuple(case.name for case in corpus("dynamo") if case.name not in NOT_EXPORTED + COMPILED_ALONE)
 REPRESENTATIVE = ("chain", "matmul", "several_outputs", "parameters", "network")

@@ -83,3 +83,20 @@ class LayersWithOptions(torch.nn.Module):
         activated = functional.relu(given, inplace=True)
         shuffled = x.view(1, 2, 2, 5, 6).transpose(1, 2).reshape(1, 4, 5, 6)
         return self.same(x[:, :, 0]), given + activated * 0.5, self.sides(x), shuffled * 2.0
+
+
+@case(
+    "other_bodies",
+    f.control_flow,
+    f.reductions,
+    f.booleans,
+    samples=lambda make: {"forward": [(make.positive(3), make.floats(3), flag) for flag in (True, False, True)]},
+    touches=(f.zero_dim,),
+)
+class OtherBodies(torch.nn.Module):
+    """Graphs that are alike but for what stands in their branches."""
+
+    def forward(self, x: Tensor, y: Tensor, flag: bool) -> Tensor:
+        if flag:
+            return torch.cond(x.sum() > 0, lambda a, b: torch.relu(b) - a * 2, lambda a, b: a - b * 3, (x, y))
+        return torch.cond(x.sum() > 0, lambda a, b: torch.relu(a) + b * 4, lambda a, b: a + b * 5, (x, y))
