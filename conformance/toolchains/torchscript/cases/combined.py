@@ -44,6 +44,7 @@ class SidesFromTheEnd(torch.nn.Module):
 @case(
     "whole_between",
     f.elementwise,
+    f.views,
     f.mixed_dtypes,
     f.integers,
     samples=lambda make: {"forward": [(make.floats(3, 4),) for _ in "ab"]},
