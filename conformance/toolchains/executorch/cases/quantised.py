@@ -51,20 +51,23 @@ class QuantisedLinear(torch.nn.Module):
     f.quantized,
     f.parameters,
     f.convolution,
+    f.views,
     f.several_outputs,
     everywhere=False,
     samples=twice(lambda make: (make.floats(1, 3, 8, 8),)),
 )
 class QuantisedConv(torch.nn.Module):
     """A result that begins at zero: its zero point is the least of its values. And one of a filter for each channel, of
-    very different sizes: a scale for each of them."""
+    very different sizes: a scale for each of them. And one whose halves share a scale, of which one begins at zero."""
 
     def __init__(self) -> None:
         super().__init__()
         self.conv = torch.nn.Conv2d(3, 4, 3, padding=1, stride=2)
+        self.first, self.second = torch.nn.Conv2d(3, 4, 3), torch.nn.Conv2d(3, 2, 3)
         self.apart = torch.nn.Conv2d(3, 3, 3, padding=1, groups=3)
         with torch.no_grad():
             self.apart.weight.mul_(torch.tensor([0.2, 3.0, 0.05]).reshape(3, 1, 1, 1))
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        return functional.relu(self.conv(x)), self.apart(x)
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        joined = torch.cat([functional.relu(self.first(x)), self.second(x)], dim=1)
+        return functional.relu(self.conv(x)), self.apart(x), joined
