@@ -46,8 +46,8 @@ class SidesFromTheEnd(torch.nn.Module):
     f.elementwise,
     f.views,
     f.mixed_dtypes,
-    f.integers,
     samples=lambda make: {"forward": [(make.floats(3, 4),) for _ in "ab"]},
+    touches=(f.integers,),
 )
 class WholeBetween(torch.nn.Module):
     """What becomes a whole number and a float again has lost what was behind its point."""
@@ -115,10 +115,10 @@ class PiecesWritten(torch.nn.Module):
 @case(
     "listed_tables",
     f.elementwise,
-    f.integers,
     f.mixed_dtypes,
     f.several_outputs,
     samples=lambda make: {"forward": [(make.integers(3), make.floats(3)) for _ in "ab"]},
+    touches=(f.integers,),
 )
 class ListedTables(torch.nn.Module):
     """Tensors in a list are an attribute, of more than one dtype."""

@@ -305,9 +305,9 @@ class AsManyAsCome(torch.nn.Module):
 
 @case(
     "wide_table",
-    f.integers,
     f.parameters,
     samples=lambda make: {"forward": [(make.integers(3),) for _ in "ab"]},
+    touches=(f.integers,),
 )
 class WideTable(torch.nn.Module):
     """Whole numbers of more than 32 bits among the weights, as hashes have them."""
