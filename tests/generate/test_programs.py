@@ -202,6 +202,14 @@ def test_every_rule_makes_statements(rule: Rule) -> None:
     assert made >= 3
 
 
+@pytest.mark.parametrize(("width", "is_taken"), [(300, True), (3000, False)])
+def test_a_layer_has_no_more_weights_than_a_message_holds(width: int, is_taken: bool) -> None:
+    traits = toolchain_named("torchscript").programs
+    assert traits is not None
+    with contextlib.nullcontext() if is_taken else pytest.raises(Abandoned):
+        Builder(ByChance(1), traits).module(f"torch.nn.TransformerEncoderLayer({width}, 1, 4)")
+
+
 @pytest.mark.parametrize("zeros", [True, False])
 def test_products_over_nothing_are_drawn_where_they_are_zeros(zeros: bool) -> None:
     traits = toolchain_named("dynamo").programs

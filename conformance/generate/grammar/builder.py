@@ -23,7 +23,7 @@ from conformance.toolchains import ProgramTraits
 
 #: Elements that a value may have at most: a program must not take long.
 _MOST_ELEMENTS = 70_000
-#: The same of a parameter or a buffer.
+#: The same of a parameter, a buffer, or the parameters of a submodule.
 _MOST_WEIGHTS = 1_500_000
 
 #: How a program asks for one size.
@@ -139,10 +139,13 @@ class Builder:
         return value
 
     def module(self, constructor: str) -> str:
-        """A submodule, by the source of its constructor; the expression that calls it."""
+        """A submodule, by the source of its constructor; the expression that calls it. Raises Abandoned for one of too
+        many weights."""
         name = f"m{len(self._modules)}"
         with torch.device("meta"):
             made = eval(constructor, self._names).eval()
+        if sum(weight.numel() for weight in made.parameters()) > _MOST_WEIGHTS:
+            raise Abandoned
         self._modules.append((name, constructor))
         setattr(self._names["self"], name, made)
         return f"self.{name}"
