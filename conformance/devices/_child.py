@@ -213,6 +213,7 @@ class Child:
 
     def _wait(self, phase: str, deadline: float, seconds: float) -> _Answer:
         looked = time.monotonic()
+        usual = deadline
         while True:
             if time.monotonic() - looked > _LOOK_SECONDS:
                 looked = time.monotonic()
@@ -227,7 +228,8 @@ class Child:
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 # where more wants to run than there are cores for, everything takes that much longer
-                remaining += seconds * (crowding() - 1)
+                deadline = usual + seconds * (crowding() - 1)
+                remaining = deadline - time.monotonic()
                 if remaining <= 0:
                     self._time_out(phase, seconds)
             self._expect_little_output(phase)

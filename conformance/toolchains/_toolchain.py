@@ -179,7 +179,9 @@ class Toolchain:
         """The process from which a device for a role is forked.
 
         What loads is no relative of what saved: forks of one process have the same addresses and the same salt of
-        hashes, and an artifact that holds either would work in all of them, and nowhere else.
+        hashes, and an artifact that holds either would work in all of them, and nowhere else. What is generated is
+        loaded by the device "alone", so that there the one that saves "elsewhere" is the stranger, unless that process
+        is not made for lowering.
         """
         imports = ("conformance.toolchains.preloaded", *self.case_modules)
         lowers_for_another = role == "elsewhere" and not self.preload_of_targets

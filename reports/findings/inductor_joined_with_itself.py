@@ -1,7 +1,8 @@
 """Inductor: a channels_last tensor that is joined with itself comes out contiguous, and not channels_last.
 
-Expected: the strides that torch.cat gives in eager PyTorch and with AOT Autograd, as it does for two tensors. The pass
-that makes an expand of torch.cat([x, x]) and reshapes that does not look at the strides.
+Expected: the strides that torch.cat gives in eager PyTorch and with AOT Autograd, as it does for two tensors. The
+decomposition that Inductor has of torch.cat makes an expand of torch.cat([x, x]), and flattens that whatever the
+strides are.
 """
 
 import sys

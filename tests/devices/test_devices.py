@@ -13,7 +13,7 @@ import pytest
 from support.misbehaving import KIND, device, misbehaving_pool
 from support.project import is_there, wait_until
 
-from conformance.api.errors import DeviceGarbled, DeviceTimeout
+from conformance.api.errors import DeviceDied, DeviceGarbled, DeviceTimeout
 from conformance.devices import Limits, ZygotePool
 from conformance.devices._framing import unframe
 
@@ -81,6 +81,14 @@ def test_where_much_wants_to_run_a_verb_has_more_time(
     child = device(pool, "time.sleep(2)")
     with contextlib.nullcontext() if wanting > 1 else pytest.raises(DeviceTimeout):
         child.call("register", {}, "register", seconds=1)
+    child.end()
+
+
+def test_who_dies_in_the_time_that_is_added_has_died(pool: ZygotePool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (4.0 * (os.cpu_count() or 1), 0.0, 0.0))
+    child = device(pool, "time.sleep(1); os.close(connection()); time.sleep(0.5); os._exit(3)")
+    with pytest.raises(DeviceDied):
+        child.call("register", {}, "register", seconds=0.5)
     child.end()
 
 

@@ -108,12 +108,11 @@ class Talkative(Device):
 
 def found(*devices: Device, trial: Trial = MOVED) -> list[tuple[str, str]]:
     """What differs with the backend's devices, by its observable and phase: first where it plays, then elsewhere."""
-    opened = iter(devices)
     control = Device(Mover({}))
     laboratory = Laboratory(
         lambda: control,  # type: ignore[arg-type,return-value]
-        lambda: next(opened),  # type: ignore[arg-type,return-value]
-        lambda: next(opened),  # type: ignore[arg-type,return-value]
+        lambda: devices[0],  # type: ignore[arg-type,return-value]
+        lambda: devices[1],  # type: ignore[arg-type,return-value]
         (),
         rules=Rules(),
         seconds=lambda: 60.0,

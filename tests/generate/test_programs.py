@@ -210,6 +210,22 @@ def test_a_layer_has_no_more_weights_than_a_message_holds(width: int, is_taken: 
         Builder(ByChance(1), traits).module(f"torch.nn.TransformerEncoderLayer({width}, 1, 4)")
 
 
+def test_a_statement_is_made_of_what_it_is_aimed_at_where_it_can_be() -> None:
+    traits = toolchain_named("dynamo").programs
+    assert traits is not None
+    for seed in range(20):
+        builder = Builder(ByChance(seed), traits)
+        for size in range(1, 9):
+            builder.argument(TensorSpec("float32", (size,)))
+        aim = builder.values[3]
+        builder.begin_statement(aim)
+        assert builder.pick(lambda value: value.shape != (4,)) is not aim
+        builder.begin_statement(aim)
+        assert builder.pick() is aim
+        builder.pick()
+        assert builder.first_picked is aim
+
+
 @pytest.mark.parametrize("zeros", [True, False])
 def test_products_over_nothing_are_drawn_where_they_are_zeros(zeros: bool) -> None:
     traits = toolchain_named("dynamo").programs

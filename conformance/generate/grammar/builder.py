@@ -155,7 +155,8 @@ class Builder:
     def pick(self, wanted: Callable[[Value], bool] = lambda value: True) -> Value:
         """A value of that kind; later ones more often. Raises Abandoned where there is none.
 
-        Now and then one that nothing made: only these have the layouts and values that were drawn for them.
+        What the statement is aimed at, if that is one. Now and then one that nothing made: only these have the layouts
+        and values that were drawn for them.
         """
         found = [value for value in reversed(self.values) if wanted(value)]
         if not found:

@@ -22,9 +22,10 @@ class Formulas(torch.nn.Module):
 @case(
     "whole_between",
     f.elementwise,
+    f.views,
     f.mixed_dtypes,
-    f.integers,
     samples=twice(lambda make: (make.floats(3, 4) * 10.0,)),
+    touches=(f.integers,),
 )
 class WholeBetween(torch.nn.Module):
     """What becomes a whole number and a float again has lost what was behind its point."""
