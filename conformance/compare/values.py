@@ -72,13 +72,6 @@ def encode(value: Any) -> bytes:
     return buffer.getvalue()
 
 
-def encode_for_python(value: Any) -> bytes:
-    """As :func:`encode`, several times as fast, for what no C++ reads: :func:`decode` takes both."""
-    buffer = io.BytesIO()
-    torch.save(plain(value), buffer)
-    return buffer.getvalue()
-
-
 def decode(data: bytes) -> Any:
     """The value that :func:`encode`, or ``torch::pickle_save`` in C++, was given.
 

@@ -14,7 +14,8 @@ import msgspec
 import torch
 
 from conformance.api.errors import GarbledValue
-from conformance.compare.values import decode, encode_for_python, tensors_in
+from conformance.compare.packed import packed, unpacked
+from conformance.compare.values import tensors_in
 from conformance.generate.program import Trial
 
 Row = dict[str, Any]
@@ -77,7 +78,7 @@ def written(rows: Sequence[Row]) -> dict[str, Any]:
             failed[number] = {"raised": row.pop("raised"), "phase": row.pop("phase")}
             row["failed"] = True
         plain.append(row)
-    return {"rows": encode_for_python(plain), "failed": failed}
+    return {"rows": packed(plain), "failed": failed}
 
 
 def answered(value: Any) -> Answer:
@@ -93,11 +94,7 @@ def read(answer: Answer, trial: Trial) -> list[Row]:
 
     Raises GarbledValue for rows that no device of ours writes about this trial.
     """
-    rows = decode(answer.rows)
-    try:
-        msgspec.convert(rows, list[_Observed])
-    except msgspec.ValidationError as error:
-        raise GarbledValue(f"rows about a trial that are none: {error}") from error
+    rows: list[Any] = unpacked(answer.rows, list[_Observed])
     if len(rows) != len(trial.steps) + 1:
         raise GarbledValue(f"{len(rows)} rows about a trial of {len(trial.steps)} steps and an end")
     if not {"late", "shared", "state"} <= set(rows[-1]):
@@ -110,7 +107,7 @@ def read(answer: Answer, trial: Trial) -> list[Row]:
         elif step.call is not None:
             _expect_result(number, row)
         _expect_tensors(number, [*row.get("written", {}).values(), *filter(_there, row.get("gradients", []))])
-    return list(rows)
+    return rows
 
 
 def _there(value: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import hashlib
+import operator
 import os
 import random
 import sys
@@ -197,10 +198,18 @@ _NAMES = {
 }
 
 
+#: What these names stood for when they were last looked at, and the number for it.
+_last: dict[str, tuple[list[Any], str]] = {}
+
+
 def _functions(name: str) -> str:
     """A number that changes when a public name of a module or class stands for another function."""
-    found = vars(_OWNERS[name])
-    return str(hash(tuple(id(_unwrapped(found.get(each))) for each in _NAMES[name])))
+    found = list(map(vars(_OWNERS[name]).get, _NAMES[name]))
+    was, number = _last.get(name, ([], ""))
+    if len(was) != len(found) or not all(map(operator.is_, was, found)):
+        number = str(hash(tuple(id(_unwrapped(each)) for each in found)))
+        _last[name] = found, number
+    return number
 
 
 def _unwrapped(value: Any) -> Any:

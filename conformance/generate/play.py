@@ -290,7 +290,7 @@ def build(program: Program, seed: int, *, wide: bool = False) -> torch.nn.Module
     if len(linecache.cache) > _MOST_SOURCES:
         linecache.clearcache()
     state = made_state(program, seed, wide=wide)
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)  # torch.manual_seed would seed devices that are not there, slowly
     if not program.modules:
         return namespace["Model"](**state).eval()  # type: ignore[no-any-return]
     # made in its own dtype: a generator gives other numbers for another one

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from conformance.api.errors import GarbledValue
-from conformance.compare.values import decode, encode_for_python
+from conformance.compare.packed import packed, unpacked
 from conformance.generate.answers import answered, read
 from conformance.generate.makers import Shadow
 from conformance.generate.play import play
@@ -84,10 +84,10 @@ def _an_empty_end(rows: Rows) -> None:
 )
 def test_rows_that_no_device_writes_are_garbled(change: Callable[[Rows], None]) -> None:
     answer = play(TRIAL, Shadow(copies=False))
-    rows = decode(answer["rows"])
+    rows = unpacked(answer["rows"])
     change(rows)
     with pytest.raises(GarbledValue):
-        read(answered({**answer, "rows": encode_for_python(rows)}), TRIAL)
+        read(answered({**answer, "rows": packed(rows)}), TRIAL)
 
 
 @pytest.mark.parametrize("answer", [None, b"", {"rows": b""}, {"rows": "x", "failed": {}}, {"rows": b"", "failed": []}])

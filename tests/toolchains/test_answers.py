@@ -17,7 +17,8 @@ from support.campaigns.answers import campaign
 from conformance.api.errors import ConformanceFailure, GarbledValue
 from conformance.compare.assertions import assert_contiguous_like, assert_strides_like
 from conformance.compare.comparison import describe
-from conformance.compare.values import decode, encode, encode_for_python
+from conformance.compare.packed import packed, unpacked
+from conformance.compare.values import decode, encode
 from conformance.devices import Device
 from conformance.toolchains.declarations import Value, ask, expected, reading
 from conformance.toolchains.dynamo.assertions import assert_dropped_alike
@@ -114,13 +115,14 @@ def test_classes_that_read_their_own_answers_garble_them_too(answer: Any) -> Non
         Client(answer).measure()
 
 
-@pytest.mark.parametrize("write", [encode, encode_for_python])
 @pytest.mark.parametrize("needs_grad", [False, True])
-def test_zeros_that_pytorch_keeps_without_memory_are_written(write: Callable[[Any], bytes], needs_grad: bool) -> None:
+def test_zeros_that_pytorch_keeps_without_memory_are_written(needs_grad: bool) -> None:
     """Autograd has such zeros, and torch.save has none of them."""
     zeros = torch._efficientzerotensor(3, dtype=torch.float64).requires_grad_(needs_grad)
-    (read,) = decode(write([zeros]))
+    (read,) = decode(encode([zeros]))
     assert (read.dtype, read.tolist(), read.requires_grad) == (torch.float64, [0.0] * 3, needs_grad)
+    (read,) = unpacked(packed([zeros]))
+    assert (read.dtype, read.tolist()) == (torch.float64, [0.0] * 3)
 
 
 def test_what_is_missing_in_an_answer_is_garbled() -> None:
