@@ -8,7 +8,7 @@ from collections.abc import Mapping
 AXES: Mapping[str, tuple[str, ...]] = {
     "dtype": (
         "float32", "float64", "float16", "bfloat16", "complex64", "int64", "int32", "int16", "int8", "uint8", "bool",
-        "mixed", "Python number",
+        "mixed", "Python number", "None",
     ),
     "size": (
         "even", "odd", "1", "empty", "large", "beyond a thread's share", "rank 0", "rank 1", "rank 2", "rank 3",
@@ -23,7 +23,8 @@ AXES: Mapping[str, tuple[str, ...]] = {
         "large", "tiny", "inf", "minus_inf", "nan", "all_nan", "extremes", "masked", "far_from_zero", "one_nonzero",
     ),
     "state": (
-        "none", "parameters", "buffers", "submodules", "in place", "replaced", "loaded", "refilled", "twin", "written",
+        "none", "parameters", "buffers", "submodules", "in place", "through data", "replaced", "loaded", "refilled",
+        "twin", "written",
     ),
     "mode": (
         "grad", "no_grad", "inference", "autocast", "deterministic", "default float64", "backward", "train", "thread",
@@ -31,7 +32,7 @@ AXES: Mapping[str, tuple[str, ...]] = {
     ),
     "event": (
         "first call", "later call", "second model", "lowered again", "lowered in a mode", "elsewhere", "dynamic",
-        "fail", "save_load", "copy", "damaged", "drop", "reset", "second method",
+        "static", "fail", "save_load", "copy", "damaged", "drop", "reset", "second method",
     ),
 }  # fmt: skip
 

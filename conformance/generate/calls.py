@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from conformance.generate.drawing import Draw
-from conformance.generate.program import FORWARD, Argument, Call, Program, Scalar, TensorSpec
+from conformance.generate.program import FORWARD, OPTIONAL, Absent, Argument, Call, Program, Scalar, TensorSpec
 from conformance.generate.programs import NUMBERS, Scope, dtype_for, layout_for, values_for
 
 
@@ -18,6 +18,8 @@ class Calls:
         self._scope = scope
         self._methods = [each.name for each in program.all_methods]
         self._arguments = tuple(arguments)
+        #: The places of arguments that may be None.
+        self._optional = [place for place, (_, kind) in enumerate(program.arguments) if kind == OPTIONAL]
         #: Whether an argument is written to: autograd refuses that where it is a leaf, and else changes its gradient.
         self._writes = "writes" in program.marks
         #: What is random is so in training, whatever else the mode is.
@@ -108,6 +110,8 @@ class Calls:
         if isinstance(argument, Scalar):
             stays = self._scope.traits.is_costly or self._draw.chance(2)
             return argument if stays else self._other_number(argument)
+        if isinstance(argument, Absent):
+            return Absent(dataclasses.replace(argument.spec, seed=argument.spec.seed + 1))
         return dataclasses.replace(argument, seed=argument.seed + 1)
 
     def _other_number(self, argument: Scalar) -> Scalar:
@@ -115,7 +119,7 @@ class Calls:
 
     def _changed(self, arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
         draw, scope = self._draw, self._scope
-        what = draw.of("layout", "sizes", "dtype", "scalar")
+        what = draw.of("layout", "sizes", "dtype", "scalar", *["none"] * (2 * len(self._optional)))
         tensors = [place for place, each in enumerate(arguments) if isinstance(each, TensorSpec)]
         changed = list(arguments)
         if what == "sizes":
@@ -134,6 +138,11 @@ class Calls:
                 if isinstance(each, Scalar):
                     changed[place] = self._other_number(each)
             return tuple(changed)
+        if what == "none":
+            chosen = self._optional if draw.chance(2) else [draw.choice(self._optional)]
+            for place in chosen:
+                changed[place] = _turned(changed[place])
+            return tuple(changed)
         place = draw.choice(tensors)
         spec = arguments[place]
         assert isinstance(spec, TensorSpec)
@@ -145,11 +154,24 @@ class Calls:
         return tuple(changed)
 
 
+def _turned(argument: Argument) -> Argument:
+    """None in place of a tensor, and the other way round."""
+    if isinstance(argument, Absent):
+        return argument.spec
+    return Absent(argument) if isinstance(argument, TensorSpec) else argument
+
+
 def _resized(arguments: Sequence[Argument], old: int, new: int) -> tuple[Argument, ...]:
     """Arguments in which every dimension of size ``old`` has size ``new``."""
+
+    def resized(spec: TensorSpec) -> TensorSpec:
+        return dataclasses.replace(spec, shape=tuple(new if size == old else size for size in spec.shape))
+
     return tuple(
-        dataclasses.replace(each, shape=tuple(new if size == old else size for size in each.shape))
+        resized(each)
         if isinstance(each, TensorSpec)
+        else Absent(resized(each.spec))
+        if isinstance(each, Absent)
         else each
         for each in arguments
     )

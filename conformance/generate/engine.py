@@ -37,7 +37,7 @@ _LEAST_SHRINKING_SECONDS = 5.0
 _STATE = "process state"
 #: Seconds that a trial counts for while findings are made smaller, by how it ends, where the budget is a number of
 #: programs: nothing depends on the clock then, so that a seed always gives the same findings.
-_NOMINAL_SECONDS = {"": 0.02, "crash": 0.2, "hang": 1.0}
+_NOMINAL_SECONDS = {"": 0.05, "crash": 0.2, "hang": 1.0}
 #: A cell tells this many kinds of failures apart at most.
 _MOST_KINDS = 12
 #: Trials of a round, which hypothesis draws at a time, from a seed of the round's own.

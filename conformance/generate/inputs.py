@@ -207,7 +207,7 @@ def conj_view(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def spoilt(arguments: list[Any], how: str) -> list[Any]:
-    """Arguments that no model of such a program can take."""
+    """Arguments that no model of such a program can take, or, with "beyond", none that looks something up by them."""
     match how:
         case "too few":
             return arguments[:-1]
@@ -215,4 +215,10 @@ def spoilt(arguments: list[Any], how: str) -> list[Any]:
             return [*arguments, 1]
         case "a string":
             return ["not a tensor", *arguments[1:]]
+        case "beyond":
+            # of what is looked up there is no such row
+            return [
+                each + 10**6 if isinstance(each, torch.Tensor) and each.dtype in (torch.int64, torch.int32) else each
+                for each in arguments
+            ]
     return [None, *arguments[1:]]

@@ -13,7 +13,8 @@ from conformance.compare.refusals import operator_named, says_that_it_refuses
 from conformance.devices import Device
 from conformance.generate.answers import Answer, answered, read
 from conformance.generate.judge import Difference, Knowledge, Rules, differences
-from conformance.generate.program import Trial, as_bytes
+from conformance.generate.program import Trial
+from conformance.generate.serialization import as_bytes
 
 #: How many trials a process plays before a fresh one takes its place.
 _TRIALS_OF_A_PROCESS = 400

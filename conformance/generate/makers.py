@@ -12,8 +12,9 @@ import torch
 class Maker(Protocol):
     """How a toolchain lowers a model, with the backend or without one."""
 
-    def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Callable[..., Any]:
-        """What is called in the model's place, for any sizes if ``dynamic``. Lowering may wait for the first call."""
+    def lower(self, module: torch.nn.Module, *, dynamic: bool | None) -> Callable[..., Any]:
+        """What is called in the model's place: for any sizes if ``dynamic``, for those of its calls alone if that is
+        False, and as the toolchain has it by itself if it is None. Lowering may wait for the first call."""
 
     def reset(self) -> None:
         """Forget what was compiled, as a user may ask for at any time."""
@@ -66,7 +67,7 @@ class Shadow:
     def __init__(self, *, copies: bool) -> None:
         self._copies = copies
 
-    def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Callable[..., Any]:
+    def lower(self, module: torch.nn.Module, *, dynamic: bool | None) -> Callable[..., Any]:
         """The model itself, or a copy."""
         return copy.deepcopy(module).requires_grad_(False) if self._copies else module
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from conformance.generate.axes import AXES
-from conformance.generate.program import FORWARD, MODES_OF_LOWERING, Call, Program, TensorSpec, Trial
+from conformance.generate.program import FORWARD, MODES_OF_LOWERING, Absent, Call, Program, TensorSpec, Trial
 
 _TIES = {"same": "one tensor twice", "overlap": "overlapping"}
 
@@ -59,7 +59,7 @@ def _of_call(call: Call) -> Iterator[tuple[str, str]]:
         yield "dtype", "mixed"
     for argument in call.arguments:
         if not isinstance(argument, TensorSpec):
-            yield "dtype", "Python number"
+            yield "dtype", "None" if isinstance(argument, Absent) else "Python number"
             continue
         yield "dtype", argument.dtype
         yield "layout", argument.layout

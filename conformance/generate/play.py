@@ -28,7 +28,7 @@ from conformance.generate.inputs import arguments_of, make, spoilt, with_other_v
 from conformance.generate.makers import Maker, MovingMaker, NotLowered, SavingMaker, Shadow
 from conformance.generate.noise import Noise
 from conformance.generate.observe import ABSENT, Before, differs, memories, observed, process_state
-from conformance.generate.program import ELSEWHERE, FORWARD, MODES_OF_LOWERING, Call, Program, Step, Trial
+from conformance.generate.program import DYNAMIC, ELSEWHERE, FORWARD, MODES_OF_LOWERING, Call, Program, Step, Trial
 
 _numbers = itertools.count()
 #: How many sources linecache may hold, which compilers and tracebacks read; then it is emptied.
@@ -164,7 +164,7 @@ class Player:
         else:
             mode = MODES[step.detail] if step.detail in MODES_OF_LOWERING else contextlib.nullcontext
             with mode():
-                lowered = self._maker.lower(self.models[step.model], dynamic=step.detail == "dynamic")
+                lowered = self._maker.lower(self.models[step.model], dynamic=DYNAMIC.get(step.detail))
             if step.detail == ELSEWHERE and isinstance(self._maker, MovingMaker):
                 # no other process could lower or save it: what that raises is raised here
                 lowered = self._maker.load(self._maker.save(lowered, None), self.models[step.model])
@@ -262,7 +262,7 @@ class Player:
             _, arguments = self._arguments[step.model]
             fresh = arguments_of(call, wide=self._wide)
             for old, new in zip(arguments, fresh, strict=True):
-                if isinstance(old, torch.Tensor) and old.shape == new.shape and old.dtype == new.dtype:
+                if _are_tensors(old, new) and old.shape == new.shape and old.dtype == new.dtype:
                     with torch.no_grad(), contextlib.suppress(RuntimeError):
                         old.copy_(new)
             return arguments
@@ -270,6 +270,10 @@ class Player:
         if step.action == "fail":
             return spoilt(arguments, step.detail)
         return arguments
+
+
+def _are_tensors(*values: Any) -> bool:
+    return all(isinstance(each, torch.Tensor) for each in values)
 
 
 def _in_a_thread(work: Callable[[], None]) -> None:
@@ -326,8 +330,12 @@ def _reseeded(spec: Any, seed: int) -> Any:
 
 
 def change_weights(module: torch.nn.Module, how: str) -> None:
-    """Change the floating-point parameters and buffers of a model: "in place", "replaced" or "loaded"."""
+    """Change the floating-point parameters and buffers of a model: "in place", "through data", "replaced", "loaded"."""
     with torch.no_grad():
+        if how == "through data":
+            for tensor in (*module.parameters(), *module.buffers()):
+                tensor.data.copy_(_changed(tensor))  # its version stays as it was
+            return
         if how == "loaded":
             module.load_state_dict({name: _changed(value) for name, value in module.state_dict().items()})
             return

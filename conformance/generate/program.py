@@ -1,15 +1,13 @@
 """Programs and trials as plain data: what is drawn, played in a device, shrunk, kept, and shown as a model.
 
-Everything here is frozen, is kept as builtin values (:func:`as_plain`, :func:`trial_from_plain`), and travels as bytes
-(:func:`as_bytes`, :func:`trial_from_bytes`). Imports no torch.
+Everything here is frozen; :mod:`conformance.generate.serialization` writes and reads it. Imports no torch.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import pickle
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from conformance.generate import AS_CASE, AS_CASE_OF_METHODS
@@ -24,6 +22,17 @@ _CAST = re.compile(r"\.(float|half|bfloat16)\(\)")
 #: A number after an arithmetic operator, at the end of a line or before a parenthesis that closes.
 _NUMBER = re.compile(r"(?:(?<= [-+*/%<>] )|(?<= \*\* )|(?<= // ))(?P<number>-?\d[\d.]*(?:e-?\d+)?)(?=$|\n|\))")
 _INDENT = "    "
+#: A class of submodules of a model's own: what tells two of them apart are numbers among their attributes.
+OWN_CLASS = """class Scaled(torch.nn.Module):
+    def __init__(self, factor: float, shift: int):
+        super().__init__()
+        self.factor = factor
+        self.shift = shift
+
+    def forward(self, x):
+        return x * self.factor + self.shift
+"""
+_OWN_NUMBERS = re.compile(r"\bScaled\((?P<factor>-?[\d.]+), (?P<shift>-?\d+)\)")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -60,7 +69,25 @@ class Scalar:
         return {"int": int, "float": float, "bool": bool}[self.kind](self.value)
 
 
-Argument = TensorSpec | Scalar
+@dataclasses.dataclass(frozen=True, slots=True)
+class Absent:
+    """None as an argument, where another call may have the tensor of a spec."""
+
+    spec: TensorSpec
+
+    def __str__(self) -> str:
+        return "None"
+
+    @property
+    def number(self) -> None:
+        """What is given."""
+        return None
+
+
+#: How a program annotates an argument that may be None.
+OPTIONAL = "torch.Tensor | None"
+
+Argument = TensorSpec | Scalar | Absent
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -91,7 +118,8 @@ class Method:
 class Program:
     """A model: its state, its submodules, the statements of ``forward``, and what it returns.
 
-    ``arguments`` are the parameters of ``forward`` with the Python type of each ("Tensor", "int", "float", "bool");
+    ``arguments`` are the parameters of ``forward`` with the Python type of each ("Tensor", "int", "float", "bool", or
+    :data:`OPTIONAL`);
     ``parameters`` and ``buffers`` have names and specs, ``modules`` names and constructors; ``result`` is an
     expression.
     """
@@ -139,6 +167,7 @@ class Program:
                 "import torch.nn.functional as F",
                 "",
                 "",
+                *([OWN_CLASS, ""] if any(map(_OWN_NUMBERS.search, begin)) else []),
                 "class Model(torch.nn.Module):",
                 *_method(f"__init__({', '.join(['self', *state])})", ["super().__init__()", *begin] if begin else []),
                 *methods,
@@ -167,6 +196,19 @@ class Program:
         text = line.text[:begin] + number + line.text[end:]
         lines = (*self.lines[:index], dataclasses.replace(line, text=text), *self.lines[index + 1 :])
         return dataclasses.replace(self, lines=lines)
+
+    def with_attribute(self, change: Callable[[str, str], tuple[str, str]]) -> Program | None:
+        """The same with other attributes of the last submodule of its own class; None where it has none."""
+        for place in reversed(range(len(self.modules))):
+            name, constructor = self.modules[place]
+            *_, last = (None, *_OWN_NUMBERS.finditer(constructor))
+            if last is not None:
+                factor, shift = change(last["factor"], last["shift"])
+                text = f"{constructor[: last.start()]}Scaled({factor}, {shift}){constructor[last.end() :]}"
+                return dataclasses.replace(
+                    self, modules=(*self.modules[:place], (name, text), *self.modules[place + 1 :])
+                )
+        return None
 
 
 def _frozen(spec: TensorSpec) -> str:
@@ -231,6 +273,8 @@ class Call:
 
 #: The detail of a step that lowers in another process than the one that plays the trial, which loads what comes of it.
 ELSEWHERE = "elsewhere"
+#: The details of one that says for which sizes: for any, or for those of each call alone.
+DYNAMIC = {"dynamic": True, "static": False}
 #: The actions of steps that each make something that can be called.
 MAKES_LOWERED = ("lower", "save_load", "copy")
 #: The details of one that lowers in a mode of PyTorch's, in which no call need be made.
@@ -310,56 +354,3 @@ class Trial:
             yield from (spec for _, spec in (*program.parameters, *program.buffers))
         for call in self.calls:
             yield from call.arguments
-
-
-def as_plain(trial: Trial) -> dict[str, Any]:
-    """A trial as builtin values, which JSON can hold."""
-    return dataclasses.asdict(trial)
-
-
-def as_bytes(trial: Trial) -> bytes:
-    """A trial as it travels to a device: in a tenth of the time that builtin values take."""
-    return pickle.dumps(trial, pickle.HIGHEST_PROTOCOL)
-
-
-def trial_from_bytes(data: bytes) -> Trial:
-    """The trial that :func:`as_bytes` was given.
-
-    It executes what the bytes say, and so is for devices, which read what the harness wrote; never for the harness.
-    """
-    trial: Trial = pickle.loads(data)
-    return trial
-
-
-def trial_from_plain(plain: Mapping[str, Any]) -> Trial:
-    """The trial that :func:`as_plain` was given."""
-    return Trial(tuple(map(_program, plain["programs"])), tuple(map(_step, plain["steps"])))
-
-
-def _program(plain: Mapping[str, Any]) -> Program:
-    return Program(
-        arguments=tuple((name, kind) for name, kind in plain["arguments"]),
-        lines=tuple(Line(**each) for each in plain["lines"]),
-        result=plain["result"],
-        parameters=tuple((name, _spec(spec)) for name, spec in plain["parameters"]),
-        buffers=tuple((name, _spec(spec)) for name, spec in plain["buffers"]),
-        modules=tuple((name, text) for name, text in plain["modules"]),
-        marks=tuple(plain["marks"]),
-        others=tuple(
-            Method(**{**each, "lines": tuple(Line(**line) for line in each["lines"])})
-            for each in plain.get("others", ())
-        ),
-    )
-
-
-def _spec(plain: Mapping[str, Any]) -> TensorSpec:
-    return TensorSpec(**{**plain, "shape": tuple(plain["shape"])})
-
-
-def _step(plain: Mapping[str, Any]) -> Step:
-    call = plain["call"]
-    if call is None:
-        return Step(**plain)
-    arguments = tuple(_spec(each) if "dtype" in each else Scalar(**each) for each in call["arguments"])
-    tied = tuple(call["tied"]) if call["tied"] else None
-    return Step(**{**plain, "call": Call(**{**call, "arguments": arguments, "tied": tied})})

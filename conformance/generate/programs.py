@@ -11,7 +11,9 @@ from conformance.generate import OPERATORS, THEMES_OF_PROGRAMS
 from conformance.generate.axes import AXES
 from conformance.generate.drawing import FLOATS, HUGE_SIZE, INTEGERS, LARGE_SIZES, Draw
 from conformance.generate.grammar import RULES, Abandoned, Builder, Rule
-from conformance.generate.program import SECOND, Argument, Program, Scalar, TensorSpec
+from conformance.generate.grammar.flow import where_given
+from conformance.generate.grammar.rules import RuleFunction
+from conformance.generate.program import SECOND, Absent, Argument, Program, Scalar, TensorSpec
 from conformance.toolchains import ProgramTraits
 
 #: What the values of an argument may be like: most often those about which backends differ most.
@@ -55,6 +57,11 @@ class Scope:
         return bool(self.traits.decorator_of_methods) and "several_methods" not in self.missing
 
     @property
+    def takes_optionals(self) -> bool:
+        """Whether arguments may be None."""
+        return self.traits.takes_none and not {"optionals", "control_flow", "elementwise"} & self.missing
+
+    @property
     def is_side_by_side(self) -> bool:
         """Whether programs are of operators side by side, on as many arguments as can be."""
         return self.theme == OPERATORS and "several_outputs" not in self.missing
@@ -86,6 +93,8 @@ def draw_program(draw: Draw, scope: Scope, most: int | None = None) -> tuple[Pro
     everything = _rules((), scope.traits, scope.missing, by_operators=scope.is_side_by_side)
     if scope.is_side_by_side and draw.chance(3):
         _write_first(builder, scope)
+    if builder.optionals:
+        _begin_with(builder, where_given)
     wanted = 1 + draw.upto(most - 1) if not draw.chance(40) else _MANY_STATEMENTS
     _statements(builder, wanted, focus, everything)
     result = _result(draw, scope, builder)
@@ -122,7 +131,11 @@ def _statements(builder: Builder, wanted: int, focus: Sequence[Rule], everything
 
 def with_near_number(draw: Draw, program: Program) -> Program | None:
     """A program that differs in a single number, which a cache may confuse with the one that it had; None where there
-    is no number."""
+    is no number. Such a number may be an attribute of a submodule."""
+    if draw.chance(2):
+        other = program.with_attribute(lambda factor, shift: (factor, str(int(shift) + 1)))
+        if other is not None:
+            return other
     places = program.numbers()
     if not places:
         return None
@@ -141,9 +154,13 @@ def _write_first(builder: Builder, scope: Scope) -> None:
     """Begin with a write to what outlives the call: a backend that finds out late that it lacks an operator, and has
     PyTorch run the graph from its beginning, writes twice."""
     rules = [each for each in _rules(("writes",), scope.traits, scope.missing) if "input_mutation" in each.needs]
+    if rules:
+        _begin_with(builder, builder.draw.choice(rules).function)
+
+
+def _begin_with(builder: Builder, function: RuleFunction) -> None:
     with contextlib.suppress(Abandoned):
-        if rules:
-            builder.draw.choice(rules).function(builder)
+        function(builder)
 
 
 def _arguments(draw: Draw, scope: Scope, builder: Builder) -> list[Argument]:
@@ -164,6 +181,8 @@ def _arguments(draw: Draw, scope: Scope, builder: Builder) -> list[Argument]:
     for index in range(_arity(draw, scope)):
         if index and not same:
             dtype = dtype_for(draw, scope) if draw.chance(2 if scope.is_side_by_side else 4) else dtype
+            if scope.theme == "networks" and "integers" not in scope.missing and draw.chance(4):
+                dtype = "int64"  # something to be looked up
             if shape != (HUGE_SIZE,) and (scope.is_side_by_side or not draw.chance(3)):
                 shape = _shape(draw, scope, sizes)
         grad = scope.training and dtype in FLOATS and not draw.chance(5)
@@ -174,6 +193,11 @@ def _arguments(draw: Draw, scope: Scope, builder: Builder) -> list[Argument]:
         kind = draw.of("int", "float")
         builder.scalar(kind)
         arguments.append(Scalar(kind, draw.choice(NUMBERS[kind])))
+    if scope.takes_optionals and draw.chance(10):
+        for _ in range(draw.of(2, 1)):
+            spec = dataclasses.replace(builder.specs[0], seed=draw.seed(), grad=False)
+            builder.optional(spec)
+            arguments.append(Absent(spec) if draw.chance(2) else spec)
     return arguments
 
 
@@ -188,10 +212,13 @@ def _state(draw: Draw, scope: Scope, builder: Builder) -> None:
     """A parameter or a buffer, or two, like the first argument, or a row of it, for any statement to use."""
     like = builder.specs[0]
     shape = like.shape if "zero_dim" in scope.missing else like.shape[draw.upto(1) :]
+    dtype = like.dtype
+    if not {"zero_dim", "broadcasting"} & scope.missing and draw.chance(4):
+        shape, dtype = (), dtype_for(draw, scope)  # a temperature, a step: what it is beside others' dtypes
     layout = layout_for(draw, scope, shape, given=False)
-    values = draw.of("ordinary", "one_nonzero") if like.dtype in FLOATS else "ordinary"
+    values = draw.of("ordinary", "one_nonzero") if dtype in FLOATS else "ordinary"
     for _ in range(draw.of(1, 2)):
-        spec = TensorSpec(like.dtype, shape, layout, values, draw.seed(), grad=like.dtype in FLOATS)
+        spec = TensorSpec(dtype, shape, layout, values, draw.seed(), grad=dtype in FLOATS)
         if draw.chance(2):
             builder.buffer(spec)
         else:

@@ -25,6 +25,8 @@ _AFTERWARDS = ("call", "call", "revalued", "refill", "event", "event")
 _AFTERWARDS_WHERE_COMPILED = ("call", "revalued", "revalued", "refill", "event")
 _AFTERWARDS_WHERE_COSTLY = ("revalued", "refill", "revalued", "refill", "revalued", "call", "event")
 _EVENTS = ("twin", "lower", "fail", "drop", "reset")
+#: Operators that raise, in the middle of a call, where an index is beyond what there is.
+_LOOK_UP = frozenset(("embedding", "embedding_bag", "index_select", "gather", "index", "take", "scatter_add"))
 #: What happens in a scenario, by its theme.
 _ACTIONS = {
     "calls": ("call", "call", "again", "refill", "call", "fail"),
@@ -53,7 +55,8 @@ def _program_trial(draw: Any, scope: Scope) -> Trial:
     trial = _Events(drawing, scope, [(program, arguments)])
     trial.model(0, 0)
     dynamic = drawing.chance(4) if traits.is_costly else traits.keeps_gradients and drawing.chance(10)
-    trial.lower(0, "dynamic" if dynamic else "")
+    static = traits.keeps_gradients and not dynamic and drawing.chance(6)
+    trial.lower(0, "dynamic" if dynamic else "static" if static else "")
     trial.act("call")
     trial.other_methods()
     if traits.saves and drawing.chance(4):
@@ -67,6 +70,8 @@ def _program_trial(draw: Any, scope: Scope) -> Trial:
     usual = _afterwards(traits)
     events = [*_EVENTS, *["save_load", "copy"] * traits.saves]
     events += ["weights"] * len(events) * bool(program.parameters or program.buffers)
+    if drawing.chance(3):
+        trial.beyond()
     for _ in range(drawing.choice(_number_of_events(scope))):
         action = drawing.choice(usual)
         if action != "event":
@@ -177,6 +182,12 @@ class _Events:
         calls = self._calls[self._lowered[0]]
         self.steps += [Step("call", 0, call=each) for each in calls.sizes(self._first[0])]
 
+    def beyond(self) -> None:
+        """A call that looks up what is not there, if the program looks anything up, and the first call again."""
+        first = self._first[0]
+        if _LOOK_UP.intersection(self.programs[0].operators) and _has_integers(first):
+            self.steps += [Step("fail", 0, "beyond", call=first), Step("call", 0, call=first)]
+
     def _call(self, lowered: int) -> None:
         calls = self._calls[self._lowered[lowered]]
         first = self._first.get(lowered)
@@ -229,13 +240,19 @@ class _Events:
             case "refill":
                 self.steps.append(Step("refill", chosen, call=calls.revalued(first)))
             case "fail":
-                how = self._draw.of("a string", "too few", "None")
+                ways = ["a string", "too few", "None"]
+                ways += ["beyond"] * (3 * _has_integers(first))
+                how = self._draw.choice(ways)
                 self.steps.append(Step("fail", chosen, how, call=first))
 
     def _has_weights(self, program: int) -> bool:
         return bool(self.programs[program].parameters or self.programs[program].buffers)
 
 
+def _has_integers(call: Call) -> bool:
+    return any(spec.dtype in ("int64", "int32") for spec in call.tensors)
+
+
 def _weight_changes(scope: Scope) -> tuple[str, ...]:
     """How the weights of a model may change after it was lowered."""
-    return ("in place", "loaded") if scope.traits.copies_weights else ("in place", "replaced", "loaded")
+    return ("in place", "loaded") if scope.traits.copies_weights else ("in place", "replaced", "loaded", "through data")

@@ -9,7 +9,7 @@ from conformance.generate.makers import Maker, MovingMaker, Shadow
 from conformance.generate.moving import lowered_elsewhere
 from conformance.generate.play import know as known
 from conformance.generate.play import play as played
-from conformance.generate.program import trial_from_bytes
+from conformance.generate.serialization import trial_from_bytes
 from conformance.toolchains import ProgramTraits
 from conformance.toolchains.verbs import Verbs
 

@@ -67,6 +67,8 @@ class ProgramTraits:
     #: The decorator by which a model says that a method beside ``forward`` is to be lowered too; empty where a lowered
     #: model has ``forward`` alone.
     decorator_of_methods: str = ""
+    #: Whether an argument may be None in one call of a model, and a tensor in another.
+    takes_none: bool = True
     #: Whether a model may decide by the values of its tensors what it does.
     reads_values: bool = True
     #: Whether what is lowered serves one kind of call alone, and lowering takes long: so trials lower seldom, and call

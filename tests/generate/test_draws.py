@@ -19,6 +19,7 @@ from conformance.generate.inputs import arguments_of
 from conformance.generate.program import (
     ELSEWHERE,
     MODES_OF_LOWERING,
+    OPTIONAL,
     Call,
     Line,
     Program,
@@ -44,7 +45,7 @@ def test_python_numbers_are_others_in_later_calls_of_the_same_sizes() -> None:
 
 
 def test_what_is_random_is_called_in_training() -> None:
-    drawn_for = drawn(scope_of("dynamo", "networks"), 400, 8)
+    drawn_for = drawn(scope_of("dynamo", "networks"), 800, 8)
     calls = [call for trial in drawn_for if "random" in trial.programs[0].marks for call in trial.calls]
     assert sum(call.train for call in calls) > len(calls) / 2 > 3
     assert {"grad", "no_grad"} <= {call.mode for call in calls if call.train}
@@ -56,7 +57,28 @@ def test_models_are_lowered_in_modes_where_lowering_comes_before_the_first_call(
         return {step.detail for trial in trials for step in trial.steps if step.action == "lower"}
 
     assert ways("torchscript") == {"", ELSEWHERE, *MODES_OF_LOWERING}
-    assert ways("dynamo") == {"", "dynamic"}
+    assert ways("dynamo") == {"", "dynamic", "static"}
+
+
+def test_arguments_are_none_in_one_call_and_tensors_in_another() -> None:
+    """A cache of what was compiled must tell a tensor and None from None and a tensor."""
+    trials = [each for each in drawn(scope_of("torchscript", "views"), 300, 5) if OPTIONAL in str(each.programs[0])]
+    kinds = [{tuple(type(each) for each in call.arguments) for call in trial.calls} for trial in trials]
+    assert len(trials) > 10
+    assert sum(len(each) > 1 for each in kinds) > len(kinds) / 4
+    read = [re.search(r"x\d+ is (not )?None", trial.programs[0].source()) for trial in trials]
+    assert sum(map(bool, read)) > len(trials) / 2, "where a program has anything to compute with one"
+    for lacking in (scope_of("executorch", "views"), scope_of("torchscript", "views", frozenset({"optionals"}))):
+        assert not any(OPTIONAL in str(each.programs[0]) for each in drawn(lacking, 100, 5))
+
+
+def test_what_is_looked_up_is_beyond_the_table_now_and_then() -> None:
+    """A call that fails when it has begun leaves more behind than one that is not begun."""
+    trials = drawn(scope_of("dynamo", "networks"), 400, 5)
+    failing = [step for each in trials for step in each.steps if step.action == "fail"]
+    beyond = [step.call for step in failing if step.detail == "beyond"]
+    assert len(beyond) > 5
+    assert all(call and {"int64", "int32"} & {spec.dtype for spec in call.tensors} for call in beyond)
 
 
 @pytest.mark.parametrize(

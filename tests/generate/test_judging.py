@@ -28,7 +28,7 @@ class Broken(Shadow):
         super().__init__(copies=False)
         self._around = around
 
-    def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Callable[..., Any]:
+    def lower(self, module: torch.nn.Module, *, dynamic: bool | None) -> Callable[..., Any]:
         return self._around(module)
 
 

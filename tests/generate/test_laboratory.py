@@ -13,7 +13,8 @@ from conformance.generate.judge import Rules
 from conformance.generate.laboratory import Discarded, Laboratory, Refused
 from conformance.generate.makers import NotLowered, Shadow
 from conformance.generate.play import know, play
-from conformance.generate.program import Call, Line, Program, Step, TensorSpec, Trial, trial_from_bytes
+from conformance.generate.program import Call, Line, Program, Step, TensorSpec, Trial
+from conformance.generate.serialization import trial_from_bytes
 
 
 class Device:
@@ -52,7 +53,7 @@ class Backend(Shadow):
         super().__init__(copies=False)
         self._function, self._refusal = function, refusal
 
-    def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Callable[..., Any]:
+    def lower(self, module: torch.nn.Module, *, dynamic: bool | None) -> Callable[..., Any]:
         if self._refusal is not None:
             raise self._refusal
         return self._function

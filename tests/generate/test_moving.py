@@ -14,7 +14,8 @@ from conformance.generate.makers import Shadow
 from conformance.generate.moving import lowered_elsewhere
 from conformance.generate.places import values_of
 from conformance.generate.play import know, play
-from conformance.generate.program import ELSEWHERE, Call, Line, Program, Step, TensorSpec, Trial, trial_from_bytes
+from conformance.generate.program import ELSEWHERE, Call, Line, Program, Step, TensorSpec, Trial
+from conformance.generate.serialization import trial_from_bytes
 
 _WEIGHTED = Program(
     (("x", "Tensor"),),
@@ -51,7 +52,7 @@ class Mover(Shadow):
         #: What the first call of each model is made with that was saved.
         self.arguments: list[Any] = []
 
-    def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Callable[..., Any]:
+    def lower(self, module: torch.nn.Module, *, dynamic: bool | None) -> Callable[..., Any]:
         """A copy, or an error."""
         if self._refusal is not None:
             raise self._refusal

@@ -17,11 +17,11 @@ from support.places import REPOSITORY
 
 from conformance.generate.answers import answered, read
 from conformance.generate.held import Held
-from conformance.generate.inputs import make
+from conformance.generate.inputs import make, spoilt
 from conformance.generate.judge import Knowledge, Rules, differences
 from conformance.generate.makers import Shadow
-from conformance.generate.play import build, play
-from conformance.generate.program import Call, Line, Method, Scalar, Step, Trial
+from conformance.generate.play import build, change_weights, play
+from conformance.generate.program import OPTIONAL, Absent, Call, Line, Method, Program, Scalar, Step, Trial
 
 
 def test_a_second_method_computes_what_it_says_with_the_same_state() -> None:
@@ -39,7 +39,7 @@ def test_a_second_method_computes_what_it_says_with_the_same_state() -> None:
 
 def test_lowering_happens_in_its_mode() -> None:
     class Asking(Shadow):
-        def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Any:
+        def lower(self, module: torch.nn.Module, *, dynamic: bool | None) -> Any:
             seen.append((torch.get_default_dtype(), torch.are_deterministic_algorithms_enabled()))
             return super().lower(module, dynamic=dynamic)
 
@@ -57,7 +57,7 @@ def test_what_cannot_be_read_of_a_result_is_the_backends_error() -> None:
             raise RuntimeError("not with me")
 
     class Odd(Shadow):
-        def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Any:
+        def lower(self, module: torch.nn.Module, *, dynamic: bool | None) -> Any:
             return lambda *arguments: torch.ones(2).as_subclass(Unreadable)
 
     call = Call((SPEC, Scalar("int", 2)))
@@ -68,7 +68,7 @@ def test_what_cannot_be_read_of_a_result_is_the_backends_error() -> None:
 
 def test_a_backend_that_takes_whatever_it_is_given_can_be_called_on() -> None:
     class Lenient(Shadow):
-        def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Any:
+        def lower(self, module: torch.nn.Module, *, dynamic: bool | None) -> Any:
             return lambda *arguments: torch.ones(2)
 
     call = Call((SPEC, Scalar("int", 2)))
@@ -82,7 +82,7 @@ def test_a_result_whose_memory_is_used_again_is_seen_by_who_holds_a_view_of_it()
     """A tensor that was returned may be gone while its memory is in use: ``kept.append(model(x).detach())``."""
 
     class Reusing(Shadow):
-        def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Any:
+        def lower(self, module: torch.nn.Module, *, dynamic: bool | None) -> Any:
             memory: dict[str, Any] = {}
 
             def call(*arguments: Any) -> torch.Tensor:
@@ -104,7 +104,7 @@ def test_results_of_different_calls_that_share_memory_are_seen() -> None:
     """A result that was folded to a constant is the same tensor at each call: who writes to one changes the other."""
 
     class Folding(Shadow):
-        def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Any:
+        def lower(self, module: torch.nn.Module, *, dynamic: bool | None) -> Any:
             first: list[Any] = []
 
             def call(*arguments: Any) -> Any:
@@ -135,7 +135,7 @@ def test_a_result_without_a_history_is_seen_where_plain_pytorchs_has_one() -> No
     """Backward succeeds with such a result, and leaves no gradient behind it: also where gradients are no promise."""
 
     class Cut(Shadow):
-        def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Any:
+        def lower(self, module: torch.nn.Module, *, dynamic: bool | None) -> Any:
             def call(x: torch.Tensor, number: int) -> Any:
                 return tuple(each.detach().requires_grad_(each.requires_grad) for each in module(x, number))
 
@@ -209,9 +209,40 @@ def test_what_becomes_of_a_result_that_is_held_is_seen_of_each_kind_of_number(wa
     assert held.changed() == [0]
 
 
+def test_what_is_refilled_stays_none_where_it_was() -> None:
+    lines = (Line("if", "v0 = x0 * 2.0\nif x1 is not None:\n    v0 = v0 + x1"),)
+    program = Program((("x0", "Tensor"), ("x1", OPTIONAL)), lines, "v0")
+    calls = Call((SPEC, Absent(SPEC))), Call((SPEC, SPEC))
+    steps = Step("model"), Step("lower"), Step("call", call=calls[0]), Step("refill", call=calls[1])
+    trial = Trial((program,), (*steps, Step("call", call=calls[1])))
+    _, _, without, again, given, _ = read(answered(play(trial, Shadow(copies=True))), trial)
+    assert torch.equal(without["result"], again["result"])
+    assert torch.equal(given["result"], make(SPEC) * 3.0)
+
+
+@pytest.mark.parametrize("how", ["in place", "through data", "replaced", "loaded"])
+def test_weights_change_in_one_way_or_another(how: str) -> None:
+    model = torch.nn.BatchNorm1d(2)
+    before = {name: (value.clone(), value._version) for name, value in model.state_dict(keep_vars=True).items()}
+    kept = dict(model.state_dict(keep_vars=True))
+    change_weights(model, how)
+    after = model.state_dict(keep_vars=True)
+    assert all(torch.equal(after[name], was * 2 + 1) for name, (was, _) in before.items() if was.is_floating_point())
+    assert (after["weight"] is kept["weight"]) == (how != "replaced")
+    if how != "replaced":
+        assert (after["weight"]._version == before["weight"][1]) == (how == "through data")
+
+
+def test_what_is_beyond_a_table_is_beyond_in_whole_numbers_alone() -> None:
+    index, values = torch.tensor([1, 2]), torch.tensor([1.0])
+    spoiled = spoilt([values, index, 3], "beyond")
+    assert spoiled[0] is values
+    assert (spoiled[1].tolist(), spoiled[2]) == ([1000001, 1000002], 3)
+
+
 def test_random_numbers_of_python_that_a_backend_uses_up_are_seen() -> None:
     class Drawing(Shadow):
-        def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Any:
+        def lower(self, module: torch.nn.Module, *, dynamic: bool | None) -> Any:
             random.random()
             return super().lower(module, dynamic=dynamic)
 

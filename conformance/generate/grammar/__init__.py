@@ -16,6 +16,7 @@ from conformance.generate.grammar import (
     patterns,
     reductions,
     shapes,
+    submodules,
     writes,
 )
 from conformance.generate.grammar.builder import Abandoned, Builder
@@ -23,4 +24,4 @@ from conformance.generate.grammar.rules import RULES, Rule
 
 __all__ = ["RULES", "Abandoned", "Builder", "Rule"]
 
-_ = (dtypes, elementwise, flow, indexing, losses, matrices, networks, patterns, reductions, shapes, writes)
+_ = (dtypes, elementwise, flow, indexing, losses, matrices, networks, patterns, reductions, shapes, submodules, writes)

@@ -18,13 +18,18 @@ import torch
 from conformance.generate.dead_code import names_used
 from conformance.generate.drawing import Draw
 from conformance.generate.inputs import conj_view
-from conformance.generate.program import FORWARD, Line, Method, Program, TensorSpec
+from conformance.generate.program import FORWARD, OPTIONAL, OWN_CLASS, Line, Method, Program, TensorSpec
 from conformance.toolchains import ProgramTraits
 
 #: Elements that a value may have at most: a program must not take long.
 _MOST_ELEMENTS = 70_000
 #: The same of a parameter, a buffer, or the parameters of a submodule.
 _MOST_WEIGHTS = 1_500_000
+
+#: What every program knows by name.
+_KNOWN: dict[str, Any] = {"torch": torch, "F": torch.nn.functional}
+exec(OWN_CLASS, _KNOWN)
+_KNOWN.pop("__builtins__")
 
 #: How a program asks for one size.
 _SIZE = re.compile(r"\.shape\[(-?\d+)\]")
@@ -89,6 +94,8 @@ class Builder:
         self._side_by_side = side_by_side
         self.values: list[Value] = []
         self.scalars: list[tuple[str, str]] = []
+        #: Arguments that may be None, as they are where they are not.
+        self.optionals: list[Value] = []
         self.marks: set[str] = set()
         self._lines: list[Line] = []
         self._arguments: list[tuple[str, str]] = []
@@ -96,7 +103,7 @@ class Builder:
         self._parameters: list[tuple[str, TensorSpec]] = []
         self._buffers: list[tuple[str, TensorSpec]] = []
         self._modules: list[tuple[str, str]] = []
-        self._names: dict[str, Any] = {"torch": torch, "F": torch.nn.functional, "self": _State()}
+        self._names: dict[str, Any] = {**_KNOWN, "self": _State()}
         self._counter = 0
         self._aim: Value | None = None
         #: What the last statement was made of, its first operand; None where it was made of nothing.
@@ -110,6 +117,13 @@ class Builder:
         self._arguments.append((name, "Tensor"))
         self._specs.append(spec)
         return self._add(Value(name, _meta(spec), "argument", fresh=False))
+
+    def optional(self, spec: TensorSpec) -> None:
+        """A tensor among the arguments of ``forward``, or None."""
+        name = f"x{len(self._arguments)}"
+        self._arguments.append((name, OPTIONAL))
+        self._names[name] = _meta(spec)
+        self.optionals.append(Value(name, self._names[name], "argument", fresh=False))
 
     def scalar(self, kind: str) -> str:
         """A Python number among the arguments of ``forward``."""
@@ -324,11 +338,11 @@ class Builder:
         """What makes another method of the same model, of the same arguments."""
         other = Builder(self.draw, self.traits, self.missing, side_by_side=self._side_by_side)
         other.values = [value for value in self.values if value.origin != "made"]
-        other.scalars = self.scalars
+        other.scalars, other.optionals = self.scalars, self.optionals
         other._arguments, other._specs = self._arguments, self._specs
         other._parameters, other._buffers, other._modules = self._parameters, self._buffers, self._modules
         given = {name for name, _ in self._arguments}
-        other._names = {name: value for name, value in self._names.items() if name in given | {"torch", "F", "self"}}
+        other._names = {name: value for name, value in self._names.items() if name in given | {*_KNOWN, "self"}}
         other.marks = self.marks
         return other
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.generate.drawing import SIZES
-from conformance.generate.grammar.builder import Builder, Value
+from conformance.generate.grammar.builder import Abandoned, Builder, Value
 from conformance.generate.grammar.rules import rule
 from conformance.generate.program import TensorSpec
 
@@ -64,6 +64,24 @@ def loop(b: Builder) -> None:
     bound = b.draw.of(bound, bound, "1, 4, 2", "0, 10, 4", f"{bound}, -1, -2", f"2, {bound}")
     text = f"{name} = {one}\nfor i in range({bound}):\n    {name} = {name} * 0.5 + i"
     b.block("for", text, name, f"{one} * 0.5 + 1")
+
+
+@rule("flow", "loops", "control_flow", "elementwise", "reductions", weight=4, operators=1)
+def loop_while(b: Builder) -> None:
+    """Turns that a condition counts, which may be none."""
+    one = b.float_value()
+    name, turn = b.name(), b.name()
+    least = b.draw.of("0", "2", "3")
+    test, after = f"{turn} < {b.draw.of('2', '0', '3')}", f"{turn} += 1"
+    if one.rank and b.draw.chance(2):
+        test, after = f"{turn} < {one}.shape[0] and {turn} < 3", f"{turn} += {b.draw.of(1, 2)}"
+    elif b.traits.reads_values and b.draw.chance(2):
+        test, after, least = f"bool({name}.abs().max() > 1.0) and {turn} < 5", f"{turn} += 1", "0"
+        if 0 in one.shape:
+            raise Abandoned
+        b.marks.add("branch")
+    text = f"{name} = {one}\n{turn} = {least}\nwhile {test}:\n    {name} = {name} * 0.5\n    {after}"
+    b.block("while", text, name, f"{one} * 0.5")
 
 
 @rule("flow", "loops", "in_place", "elementwise", weight=4)
@@ -178,6 +196,22 @@ def branch_that_could_not_be_taken(b: Builder) -> None:
         f"else:\n    {name} = {one}.sum(0){b.draw.of('', ' - 1.0')}"
     )
     b.block("if", text, name, f"{one}.sum(0)")
+
+
+@rule("flow", "control_flow", "elementwise", "optionals", traits=("takes_none",), weight=3, operators=1)
+def where_given(b: Builder) -> None:
+    """What is computed with an argument that may be None."""
+    if not b.optionals:
+        raise Abandoned
+    one, given = b.pick(lambda value: value.floating or value.integral), b.draw.choice(b.optionals)
+    name, with_it = b.name(), b.draw.of(f"{one} + {given}", f"{one} * {given}", f"{one} - {given} * 2")
+    text = b.draw.of(
+        f"{name} = {one} * 0.5\nif {given} is not None:\n    {name} = {with_it}",
+        f"if {given} is None:\n    {name} = {one} - 1.0\nelse:\n    {name} = {with_it}",
+        f"{name} = {with_it} if {given} is not None else {one} * 2.0",
+        f"{name} = {one}\nif {given} is not None:\n    {name} = torch.clamp({name}, {given}, {one} + 1.0)",
+    )
+    b.block("if", text, name, with_it)
 
 
 @rule("flow", "elementwise", "reductions", "parameters", traits=("trains",), weight=4, operators=1)

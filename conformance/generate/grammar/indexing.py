@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.generate.grammar.builder import Builder, Value
 from conformance.generate.grammar.rules import rule
+from conformance.generate.program import TensorSpec
 
 
 def _indices(b: Builder, bound: str) -> str:
@@ -75,9 +76,11 @@ def gather(b: Builder) -> None:
 def mask(b: Builder) -> None:
     one = b.pick(lambda value: not value.dtype.is_complex)
     test = f"{one}" if str(one.dtype) == "torch.bool" else f"{one} > {b.number(one)}"
+    if "parameters" not in b.missing and b.draw.chance(3):
+        test = str(b.buffer(TensorSpec("bool", one.shape, "contiguous", "ordinary", b.draw.seed())))
     name, text = b.draw.of(
         ("masked_fill", f"{one}.masked_fill({test}, {b.draw.of('1', '0', '-1')})"),
-        ("masked_scatter", f"torch.where({test}, {one}, {one})"),
+        ("where", f"torch.where({test}, {one}, {one} + {one})"),
     )
     b.make(name, text)
 

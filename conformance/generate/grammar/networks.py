@@ -104,10 +104,11 @@ def rearranged(b: Builder) -> None:
     theta = b.buffer(TensorSpec(one.dtype_name, (1, 2, 3), "contiguous", "ordinary", b.draw.seed()))
     grid = f"F.affine_grid({theta}.expand({one}.shape[0], 2, 3), list({one}.shape), {corners})"
     beyond = b.draw.of("zeros", "border", "reflection")
+    several = f"torch.cat([{one}, {one} * 2, {one} - 1, {one} * 0.5, {one} * 3, {one} - 2, {one} + 1, {one} * 4], 1)"
     name, text = b.draw.of(
-        ("pixel_shuffle", f"F.pixel_shuffle({one}.repeat(1, 4, 1, 1), 2)"),
+        ("pixel_shuffle", f"F.pixel_shuffle({several}, 2)"),
         ("pixel_unshuffle", f"F.pixel_unshuffle({one}.repeat(1, 1, 2, 2), 2)"),
-        ("channel_shuffle", f"F.channel_shuffle({one}.repeat(1, 2, 1, 1), 2)"),
+        ("channel_shuffle", f"F.channel_shuffle({several}, {b.draw.of(2, 4)})"),
         ("im2col", f"F.unfold({one}, 2, padding={b.draw.of(0, 1)}, stride={b.draw.of(1, 2)})"),
         ("col2im", f"F.fold(F.unfold({one}, 2), ({one}.shape[2], {one}.shape[3]), 2)"),
         ("grid_sampler", f"F.grid_sample({one}, {grid}, padding_mode='{beyond}', align_corners={corners})"),
@@ -175,13 +176,16 @@ def embedding(b: Builder) -> None:
     if bound and b.draw.chance(6):
         bound += " - 1"  # below zero, which PyTorch refuses
     padding = f", padding_idx={b.draw.of(0, 1, -1)}" if b.draw.chance(2) else ""
+    rows = f"{index}.long(){bound}"
+    if bound and b.draw.chance(3):
+        rows = f"torch.where({index} < 1000, {rows}, {index}.long())"  # refused for the few that are larger
     if index.rank == 2 and b.draw.chance(2):
         b.make(
             "embedding_bag",
-            f"F.embedding_bag({index}.long(){bound}, {table}, mode='{b.draw.of('mean', 'sum', 'max')}')",
+            f"F.embedding_bag({rows}, {table}, mode='{b.draw.of('mean', 'sum', 'max')}')",
         )
         return
-    b.make("embedding", f"F.embedding({index}.long(){bound}, {table}{padding})")
+    b.make("embedding", f"F.embedding({rows}, {table}{padding})")
 
 
 @rule("networks", "convolution", weight=2)

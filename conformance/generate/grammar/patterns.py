@@ -24,8 +24,12 @@ def _activated(b: Builder, one: Value) -> Value:
     if one.fresh and "in_place" not in b.missing and b.draw.chance(5):  # whoever reads it later finds it changed
         name = b.draw.of("relu", "relu6", "silu", "leaky_relu")
         return b.make(f"{name}_", f"F.{name}({one}, inplace=True)", fresh=False)[0]
-    name = b.draw.of("relu", "relu6", "hardtanh", "gelu", "silu", "leaky_relu", "sigmoid")
-    return b.make(name, f"torch.sigmoid({one})" if name == "sigmoid" else f"F.{name}({one})")[0]
+    name, options = b.draw.of(
+        ("relu", ""), ("relu6", ""), ("hardtanh", ""), ("gelu", ""), ("silu", ""), ("leaky_relu", ""), ("sigmoid", ""),
+        ("gelu", ", approximate='tanh'"), ("leaky_relu", ", 0.2"), ("softplus", ", 2.0"), ("hardsigmoid", ""),
+        ("elu", ", 0.5"), ("hardtanh", ", -0.5, 2.0"),
+    )  # fmt: skip
+    return b.make(name, f"{'torch' if name == 'sigmoid' else 'F'}.{name}({one}{options})")[0]
 
 
 @rule("networks", "convolution", "parameters", weight=5, operators=1)
@@ -54,21 +58,24 @@ def convolution_and_norm(b: Builder) -> None:
 def padded(b: Builder) -> None:
     """A pad ahead of what has a padding of its own, which is another one: zeros are not minus infinity, and are counted
     in a mean."""
-    one = image(b)
+    one = image(b, b.draw.of(4, 4, 3))
     if b.draw.chance(2):
         one = b.make("neg", f"-{one}.abs() - 0.5")[0]
-    side = b.draw.of("1, 1, 1, 1", "1, 1, 1, 1", "1, 1, 0, 0", "0, 1, 0, 1")
+    side = b.draw.of("1, 1, 1, 1", "1, 1, 1, 1", "1, 1, 0, 0", "0, 1, 0, 1", "2, 0, 2, 0")
+    if one.rank == 3:
+        side = b.draw.of("2, 0", "0, 1", "1, 1")
     value = b.draw.of("0.0", "0.0", "1.0", "-2.0")
     wide = b.make("pad", f"F.pad({one}, ({side}), value={value})")[0]
     stride = f"stride={b.draw.of(1, 2)}"
+    size, sides = b.draw.of(3, 2), one.rank - 2
     match b.draw.of("max", "max", "mean", "convolution"):
         case "max":
-            b.make("max_pool2d", f"F.max_pool2d({wide}, {b.draw.of('3', '2')}, {stride})")
+            b.make(f"max_pool{sides}d", f"F.max_pool{sides}d({wide}, {size}, {stride})")
         case "mean":
-            b.make("avg_pool2d", f"F.avg_pool2d({wide}, {b.draw.of('3', '2')}, {stride}, count_include_pad=False)")
+            b.make(f"avg_pool{sides}d", f"F.avg_pool{sides}d({wide}, {size}, {stride}, count_include_pad=False)")
         case _:
-            weight = parameter(b, one, (2, one.shape[1], *b.draw.of((3, 3), (2, 2))))
-            b.make("conv2d", f"F.conv2d({wide}, {weight}, {stride}, padding={b.draw.of(0, 1)})")
+            weight = parameter(b, one, (2, one.shape[1], *[size] * sides))
+            b.make(f"conv{sides}d", f"F.conv{sides}d({wide}, {weight}, {stride}, padding={b.draw.of(0, 1)})")
 
 
 @rule("networks", "convolution", "submodules", "parameters", weight=4, operators=1)

@@ -10,7 +10,7 @@ import torch
 
 from conformance.generate.inputs import arguments_of
 from conformance.generate.play import made_state
-from conformance.generate.program import FORWARD, MODES_OF_LOWERING, Call, Program, Step, Trial
+from conformance.generate.program import DYNAMIC, ELSEWHERE, FORWARD, MODES_OF_LOWERING, Call, Program, Step, Trial
 
 #: A tensor of more elements stands in inputs.pt.
 _MOST_INLINE = 64
@@ -21,7 +21,15 @@ _MODES = {
     "deterministic": "deterministic()",
     "default float64": "default_dtype(torch.float64)",
 }
-_SPOILT = {"too few": "{}[:-1]", "too many": "[*{}, 1]", "a string": '["not a tensor", *{}[1:]]'}
+_SPOILT = {
+    "too few": "{}[:-1]",
+    "too many": "[*{}, 1]",
+    "a string": '["not a tensor", *{}[1:]]',
+    "beyond": (
+        "[each + 10**6 if isinstance(each, torch.Tensor) and each.dtype in (torch.int64, torch.int32) else each"
+        " for each in {}]"
+    ),
+}
 
 
 class Trials:
@@ -86,7 +94,9 @@ class Trials:
                     yield f"with {_MODES[step.detail]}:"
                     yield f"    {made})"
                 else:
-                    yield f"{made}, {step.detail}=True)" if step.detail else f"{made})"
+                    options = {"": "", ELSEWHERE: ", elsewhere=True"}
+                    options |= {name: f", dynamic={value}" for name, value in DYNAMIC.items()}
+                    yield f"{made}{options[step.detail]})"
                 self._model_of.append(step.model)
             case "save_load":
                 yield self._made(f"backend.save_and_load({lowered})", step)
@@ -120,7 +130,8 @@ class Trials:
             inputs = self._inputs[step.model]
             yield from self._given("fresh", call)
             yield f"for old, new in zip({inputs}, fresh, strict=True):"
-            yield "    if isinstance(old, torch.Tensor) and old.shape == new.shape and old.dtype == new.dtype:"
+            yield "    tensors = isinstance(old, torch.Tensor) and isinstance(new, torch.Tensor)"
+            yield "    if tensors and old.shape == new.shape and old.dtype == new.dtype:"
             yield "        with torch.no_grad():"
             yield "            old.copy_(new)"
         else:
@@ -216,4 +227,4 @@ def _elements(value: Any, digits: int) -> str:
 
 def _class(program: Program, name: str) -> str:
     source = program.source()
-    return re.sub(r"\bclass Model\b", f"class {name}", source[source.index("class Model") :]).strip("\n")
+    return re.sub(r"\bclass Model\b", f"class {name}", source[source.index("class ") :]).strip("\n")

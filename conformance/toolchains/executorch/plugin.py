@@ -69,6 +69,7 @@ class ExecuTorch(Toolchain):
         saves=True,
         moves=True,
         takes_python=True,
+        takes_none=False,
         reads_values=False,
         is_costly=True,
         takes_layouts=False,

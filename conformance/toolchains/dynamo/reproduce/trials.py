@@ -14,8 +14,8 @@ from conformance.toolchains.dynamo.reproduce.session import MODE, OPTIONS
 class Backend:
     """The backend, as users give models to torch.compile."""
 
-    def lower(self, module: Any, dynamic: bool = False) -> Any:
-        return torch.compile(module, backend=BACKEND, mode=MODE, options=OPTIONS, dynamic=dynamic or None)
+    def lower(self, module: Any, dynamic: bool | None = None) -> Any:
+        return torch.compile(module, backend=BACKEND, mode=MODE, options=OPTIONS, dynamic=dynamic)
 
     def reset(self) -> None:
         torch._dynamo.reset()

@@ -32,9 +32,9 @@ class _Maker:
         self._name = session.backend_name
         self._mode, self._options = (backend.mode, dict(backend.options) or None) if backend else (None, None)
 
-    def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Callable[..., Any]:
+    def lower(self, module: torch.nn.Module, *, dynamic: bool | None) -> Callable[..., Any]:
         compiled: Callable[..., Any] = torch.compile(
-            module, backend=self._name, mode=self._mode, options=self._options, dynamic=dynamic or None
+            module, backend=self._name, mode=self._mode, options=self._options, dynamic=dynamic
         )
         return compiled
 

@@ -23,7 +23,9 @@ class Backend(ProgramMaker):
     def __init__(self) -> None:
         super().__init__([author().partitioner(GeneratedCase())])
 
-    def lower(self, module: torch.nn.Module, *, dynamic: bool = False, elsewhere: bool = False) -> Callable[..., Any]:
+    def lower(
+        self, module: torch.nn.Module, *, dynamic: bool | None = None, elsewhere: bool = False
+    ) -> Callable[..., Any]:
         if elsewhere:
             return _Elsewhere().lower(module, dynamic=dynamic)
         return super().lower(module, dynamic=dynamic)

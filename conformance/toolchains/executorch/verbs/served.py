@@ -70,8 +70,8 @@ class ProgramMaker:
         # the same for all models of a trial, as a tool has it that lowers several
         self._partitioners = partitioners
 
-    def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Callable[..., Any]:
-        return ServedModel(self, copy.deepcopy(module).requires_grad_(False), dynamic=dynamic)
+    def lower(self, module: torch.nn.Module, *, dynamic: bool | None) -> Callable[..., Any]:
+        return ServedModel(self, copy.deepcopy(module).requires_grad_(False), dynamic=bool(dynamic))
 
     def lowered(self, module: torch.nn.Module, given: list[Any], *, dynamic: bool) -> tuple[Kind, Program]:
         """A program for calls like this one, with dynamic sizes where that is wanted and ``torch.export`` has them."""

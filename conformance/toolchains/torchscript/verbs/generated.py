@@ -38,7 +38,7 @@ class _Maker:
     def __init__(self, session: Session) -> None:
         self._backend = session.backend
 
-    def lower(self, module: torch.nn.Module, *, dynamic: bool) -> Callable[..., Any]:
+    def lower(self, module: torch.nn.Module, *, dynamic: bool | None) -> Callable[..., Any]:
         scripted = torch.jit.script(copy.deepcopy(module))
         if self._backend is None:
             cloned: Callable[..., Any] = clone_with_own_type(scripted)
