@@ -168,3 +168,16 @@ def factory(b: Builder) -> None:
         ("tensor", "torch.tensor([1.0, -2.5, 0.0])"),
     )
     b.make(name, text)
+
+
+@rule("views", "views", "elementwise", weight=3, operators=1)
+def computed_of_a_view(b: Builder) -> None:
+    """What is computed of a view has memory of its own: what it is a view of is another's, if nothing else uses it."""
+    one = b.pick(lambda value: value.floating and value.rank >= 1 and value.origin != "made")
+    name, seen = b.draw.of(
+        ("slice", "[1:]"), ("flatten", ".flatten()"), ("transpose", ".transpose(0, -1)"), ("view", ".view(-1)"),
+        ("unsqueeze", ".unsqueeze(0)"),
+    )  # fmt: skip
+    view = b.make(name, f"{one}{seen}", fresh=False)[0]
+    name = b.draw.of("relu", "sigmoid", "tanh", "exp", "neg")
+    b.make(name, f"torch.{name}({view})")

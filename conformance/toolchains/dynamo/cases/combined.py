@@ -100,3 +100,67 @@ class OtherBodies(torch.nn.Module):
         if flag:
             return torch.cond(x.sum() > 0, lambda a, b: torch.relu(b) - a * 2, lambda a, b: a - b * 3, (x, y))
         return torch.cond(x.sum() > 0, lambda a, b: torch.relu(a) + b * 4, lambda a, b: a + b * 5, (x, y))
+
+
+@case(
+    "either_given",
+    f.optionals,
+    f.elementwise,
+    samples=lambda make: {
+        "forward": [
+            (make.floats(3), make.floats(3), None),
+            (make.floats(3), None, make.floats(3)),
+            (make.floats(3), make.floats(3), make.floats(3)),
+        ]
+    },
+)
+class EitherGiven(torch.nn.Module):
+    """Which of two options was given, where there are as many tensors either way."""
+
+    def forward(self, x: Tensor, factor: Tensor | None, offset: Tensor | None) -> Tensor:
+        if factor is not None:
+            x = x * factor
+        return x * 2.0 if offset is None else x - offset
+
+
+@case(
+    "far_apart",
+    f.elementwise,
+    f.reductions,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(3, 5) * 2000.0,) for _ in "ab"]},
+)
+class FarApart(torch.nn.Module):
+    """Logarithms of what would be zero, and of what would be infinite, if it was computed first."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        return (
+            functional.log_softmax(x, dim=-1),
+            torch.logsumexp(x, dim=0),
+            functional.logsigmoid(x),
+            functional.softplus(-x),
+        )
+
+
+@case(
+    "order_of_everything",
+    f.convolution,
+    f.elementwise,
+    f.reductions,
+    f.views,
+    f.parameters,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(1, 3, 4, 5),) for _ in "ab"]},
+    touches=(f.integers, f.zero_dim),
+)
+class OrderOfEverything(torch.nn.Module):
+    """Places are counted in the order of the sides, however a compiler lays out in memory what is counted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        conv = torch.nn.Conv2d(3, 5, 3, padding=1).requires_grad_(False)
+        self.conv = conv.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        x = torch.relu(self.conv(x)) - 0.1
+        return x.argmax(), x.argmin(dim=1), x.flatten()[7:9] * 2.0, x.reshape(-1).cumsum(0)

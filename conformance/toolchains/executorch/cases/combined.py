@@ -98,3 +98,75 @@ class NothingYet(torch.nn.Module):
 
     def forward(self, past: Tensor, new: Tensor) -> Tensor:
         return past.sum(1, keepdim=True) + new
+
+
+@case("idioms", f.elementwise, f.matmul, f.parameters, samples=twice(lambda make: (make.floats(4, 6) * 2.0,)))
+class Idioms(torch.nn.Module):
+    """An activation that is written out, a bound on one side alone, a weight that is as long as it is wide, and an
+    activation with an option."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.square = torch.nn.Parameter(torch.linspace(-1.0, 2.0, 36).reshape(6, 6))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        inner = 0.7978845608 * (x + 0.044715 * torch.pow(x, 3.0))
+        return (
+            0.5 * x * (1.0 + torch.tanh(inner)),
+            torch.clamp(x, max=0.25),
+            torch.relu(x @ self.square),
+            functional.softplus(x, beta=2.0),
+        )
+
+
+@case(
+    "one_way_in_time",
+    f.convolution,
+    f.elementwise,
+    f.views,
+    f.reductions,
+    f.parameters,
+    f.booleans,
+    samples=twice(lambda make: (make.floats(1, 4, 10),)),
+)
+class OneWayInTime(torch.nn.Module):
+    """Zeros on one side alone ahead of a convolution, a mask of what was seen whose bits fill no whole words, a value
+    that comes twice in what is joined, and one that is needed again behind what no delegate may know."""
+
+    seen: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = torch.nn.Conv1d(4, 3, 3)
+        self.register_buffer("seen", torch.ones(10, 10).tril() > 0)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        scores = x.transpose(1, 2) @ x
+        angles = x * 0.5
+        grown = torch.exp(x)
+        return (
+            self.conv(functional.pad(x, (2, 0))),
+            scores.masked_fill(~self.seen, -4.0),
+            torch.cat([angles, angles], dim=-1) + 1.0,
+            torch.cumsum(grown, dim=-1) - x,
+        )
+
+
+@case(
+    "messages",
+    f.elementwise,
+    f.parameters,
+    f.integers,
+    samples=twice(lambda make: (make.floats(5, 3),)),
+)
+class Messages(torch.nn.Module):
+    """What is added at equal places is added up."""
+
+    places: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("places", torch.tensor([[1], [0], [1], [2], [1]]).expand(5, 3).contiguous())
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.scatter_add(x * 2.0, 0, self.places, x)

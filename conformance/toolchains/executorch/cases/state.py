@@ -52,10 +52,10 @@ class ShiftingWindow(torch.nn.Module):
     f.mutable_state,
     f.parameters,
     f.elementwise,
-    samples=lambda make: {"forward": [(make.floats(3),) for _ in range(3)]},
+    samples=lambda make: {"forward": [(x,) for x in (make.floats(3), make.floats(3)) for _ in range(2)]},
 )
 class TwoMoments(torch.nn.Module):
-    """Buffers that begin alike, and are two."""
+    """Buffers that begin alike, and are two; and what is given twice gives something else the second time."""
 
     first: Tensor
     second: Tensor

@@ -3,7 +3,7 @@ in two branches."""
 
 from __future__ import annotations
 
-from typing import Tuple  # noqa: UP035  (TorchScript resolves these names)
+from typing import Optional, Tuple  # noqa: UP035  (TorchScript resolves these names)
 
 import torch
 from torch import Tensor
@@ -204,4 +204,92 @@ class LayersWithOptions(torch.nn.Module):
             functional.relu(self.norm(self.up(x))),
             self.sides(x),
             shuffled * 2.0,
+        )
+
+
+@case(
+    "either_given",
+    f.optionals,
+    f.control_flow,
+    f.elementwise,
+    samples=lambda make: {
+        "forward": [
+            (make.floats(3), make.floats(3), None),
+            (make.floats(3), None, make.floats(3)),
+            (make.floats(3), make.floats(3), make.floats(3)),
+        ]
+    },
+)
+class EitherGiven(torch.nn.Module):
+    """Which of two options was given, where there are as many arguments either way."""
+
+    def forward(self, x: Tensor, factor: Optional[Tensor], offset: Optional[Tensor]) -> Tensor:  # noqa: UP045
+        if factor is not None:
+            x = x * factor
+        return x * 2.0 if offset is None else x - offset
+
+
+@case(
+    "no_turn_at_all",
+    f.elementwise,
+    f.reductions,
+    f.control_flow,
+    f.loops,
+    f.scalars,
+    samples=lambda make: {"forward": [(make.positive(3) * 0.1, 0), (make.positive(3) + 4.0, 2)]},
+)
+class NoTurnAtAll(torch.nn.Module):
+    """What a condition is false for at its beginning is not done once."""
+
+    def forward(self, x: Tensor, count: int) -> Tensor:
+        turn = 0
+        while turn < count:
+            x = x - 0.5
+            turn += 1
+        while bool(x.max() > 1.0):
+            x = x * 0.5
+        return x
+
+
+@case(
+    "views_in_their_place",
+    f.elementwise,
+    f.views,
+    f.parameters,
+    f.several_outputs,
+    samples=lambda make: {"forward": [tuple(make.floats(3, 4) for _ in "xyz") for _ in "ab"]},
+)
+class ViewsInTheirPlace(torch.nn.Module):
+    """What is computed of a view of an argument, or of a weight, has memory of its own, although nothing else in the
+    model needs what it is a view of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.linspace(-1.0, 1.0, 8).reshape(2, 4))
+
+    def forward(self, x: Tensor, y: Tensor, z: Tensor) -> Tuple[Tensor, Tensor, Tensor, Tensor]:  # noqa: UP006
+        return (
+            torch.relu(x[1:]),
+            torch.sigmoid(y.flatten()),
+            torch.tanh(z.transpose(0, 1)),
+            torch.exp(self.weight[0]),
+        )
+
+
+@case(
+    "far_apart",
+    f.elementwise,
+    f.reductions,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(3, 5) * 2000.0,) for _ in "ab"]},
+)
+class FarApart(torch.nn.Module):
+    """Logarithms of what would be zero, and of what would be infinite, if it was computed first."""
+
+    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor, Tensor]:  # noqa: UP006
+        return (
+            functional.log_softmax(x, dim=-1),
+            torch.logsumexp(x, dim=0),
+            functional.logsigmoid(x),
+            functional.softplus(-x),
         )

@@ -121,6 +121,25 @@ class TwoBranches(torch.nn.Module):
 
 
 @case(
+    "two_of_a_class",
+    f.submodules,
+    samples=lambda make: {"forward": [tuple(make.floats(2, 3) for _ in range(3)) for _ in range(2)]},
+)
+class TwoOfAClass(torch.nn.Module):
+    """Whichever argument does not fit, the same line fails, in another submodule."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = _Adder()
+        self.second = _Adder()
+
+    def forward(self, x: Tensor, for_first: Tensor, for_second: Tensor) -> Tensor:
+        first = self.first(x, for_first)
+        second = self.second(x, for_second)
+        return first - second
+
+
+@case(
     "lstm",
     f.recurrent,
     f.parameters,
