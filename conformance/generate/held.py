@@ -64,3 +64,14 @@ class Held:
     def clear(self) -> None:
         """Drop them."""
         self._results.clear()
+
+
+def let_go(names: dict[str, Any]) -> None:
+    """Have the names that a compiler put beside a model's class stand for nothing.
+
+    Behind a graph break Dynamo keeps what a backend compiled there, even when it is reset, and that may hold what it
+    was called with last, as :class:`torch.fx.Interpreter` does.
+    """
+    for name in names:
+        if name.startswith("__") and name not in ("__name__", "__builtins__"):
+            names[name] = None

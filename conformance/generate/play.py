@@ -23,7 +23,7 @@ from conformance.compare.values import tensors_in
 from conformance.devices.protocol import describe_exception
 from conformance.generate.answers import written
 from conformance.generate.call_modes import MODES, default_dtype, import_what_modes_need
-from conformance.generate.held import Held
+from conformance.generate.held import Held, let_go
 from conformance.generate.inputs import arguments_of, make, spoilt, with_other_values
 from conformance.generate.makers import Maker, MovingMaker, NotLowered, SavingMaker, Shadow
 from conformance.generate.noise import Noise
@@ -137,8 +137,11 @@ class Player:
             self._held.clear()
             self._arguments.clear()
             self.lowered.clear()
+            beside = [type(each).forward.__globals__ for each in self.models]
             self.models.clear()
             self._maker.reset()
+            for each in beside:
+                let_go(each)
             gc.collect()
             row["kept"] = sum(not each.expired() for each in kept)
         return row

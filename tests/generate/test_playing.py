@@ -209,6 +209,23 @@ def test_what_becomes_of_a_result_that_is_held_is_seen_of_each_kind_of_number(wa
     assert held.changed() == [0]
 
 
+def test_what_dynamo_keeps_behind_a_graph_break_is_not_kept_by_the_backend() -> None:
+    """An interpreter holds what it was called with last, and Dynamo the interpreter, even when it is reset."""
+
+    class Compiling(Shadow):
+        def lower(self, module: torch.nn.Module, *, dynamic: bool | None) -> Any:
+            return torch.compile(module, backend=lambda graph, _: torch.fx.Interpreter(graph).run)
+
+        def reset(self) -> None:
+            torch._dynamo.reset()
+
+    lines = (Line("masked_select", "v0 = torch.masked_select(x0, x0 > 0).sum()"),)
+    trial = Trial(
+        (Program((("x0", "Tensor"),), lines, "v0"),), (Step("model"), Step("lower"), Step("call", call=Call((SPEC,))))
+    )
+    assert read(answered(play(trial, Compiling(copies=False), leaks=True)), trial)[-1]["kept"] == 0
+
+
 def test_what_is_refilled_stays_none_where_it_was() -> None:
     lines = (Line("if", "v0 = x0 * 2.0\nif x1 is not None:\n    v0 = v0 + x1"),)
     program = Program((("x0", "Tensor"), ("x1", OPTIONAL)), lines, "v0")
