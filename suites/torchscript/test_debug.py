@@ -29,10 +29,7 @@ PLACES = {
     "two_branches": {
         1: ("left(_Adder)::forward.aten::add", "x + y"),
         2: ("right(_Subtractor)::forward.aten::sub", "x - y"),
-    },
-    "two_of_a_class": {
-        1: ("first(_Adder)::forward.aten::add", "x + y"),
-        2: ("second(_Adder)::forward.aten::add", "x + y"),
+        3: ("again(_Adder)::forward.aten::add", "x + y"),
     },
     # PyTorch alone names no method here on the lite interpreter
     "blocks": {1: ("aten::add", "x + in_branch"), 2: ("aten::sub", "x - in_loop")},
@@ -75,12 +72,7 @@ def test_handles(host: TorchScriptDevice, case: PreparedCase) -> None:
     check(not lacking, f"{case.name}: no debug handle maps {dict(lacking)}")
 
 
-@clause(
-    "debug.runtime-error",
-    cases=("two_branches", "two_of_a_class", "blocks"),
-    runtimes=LITE,
-    needs=(features.debug_handles,),
-)
+@clause("debug.runtime-error", cases=("two_branches", "blocks"), runtimes=LITE, needs=(features.debug_handles,))
 def test_runtime_error(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """An error that is thrown in execute shows, in the lite interpreter, the hierarchy of the modules and the source
     line of the operator that failed."""

@@ -162,5 +162,33 @@ class OrderOfEverything(torch.nn.Module):
         self.conv = conv.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        x = torch.relu(self.conv(x)) - 0.1
-        return x.argmax(), x.argmin(dim=1), x.flatten()[7:9] * 2.0, x.reshape(-1).cumsum(0)
+        x = self.conv(x)
+        most = torch.relu(x)
+        return most.argmax(), x.argmin(dim=1), most.flatten()[7:9] * 2.0, x.reshape(-1).cumsum(0)
+
+
+@case(
+    "activations_with_options",
+    f.matmul,
+    f.convolution,
+    f.elementwise,
+    f.views,
+    f.parameters,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(3, 4),) for _ in "ab"]},
+)
+class ActivationsWithOptions(torch.nn.Module):
+    """Activations behind layers, each with an option that is not the usual one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second, self.third = (torch.nn.Linear(4, 4).requires_grad_(False) for _ in range(3))
+        self.conv = torch.nn.Conv1d(3, 2, 3).requires_grad_(False)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        return (
+            functional.gelu(self.first(x), approximate="tanh"),
+            functional.leaky_relu(self.second(x), 0.3),
+            functional.softplus(self.third(x), beta=2.0),
+            functional.gelu(self.conv(x.unsqueeze(0)), approximate="tanh"),
+        )

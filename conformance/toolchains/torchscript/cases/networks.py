@@ -104,39 +104,22 @@ class EvenWeights(torch.nn.Module):
 @case(
     "two_branches",
     f.submodules,
-    samples=lambda make: {"forward": [tuple(make.floats(2, 3) for _ in range(3)) for _ in range(2)]},
+    samples=lambda make: {"forward": [tuple(make.floats(2, 3) for _ in range(4)) for _ in range(2)]},
 )
 class TwoBranches(torch.nn.Module):
-    """Whichever argument does not fit, another submodule fails."""
+    """Whichever argument does not fit, another submodule fails: two of them are of one class, in the same line."""
 
     def __init__(self) -> None:
         super().__init__()
         self.left = _Adder()
         self.right = _Subtractor()
+        self.again = _Adder()
 
-    def forward(self, x: Tensor, for_left: Tensor, for_right: Tensor) -> Tensor:
+    def forward(self, x: Tensor, for_left: Tensor, for_right: Tensor, for_again: Tensor) -> Tensor:
         left = self.left(x, for_left)
         right = self.right(x, for_right)
-        return left - right
-
-
-@case(
-    "two_of_a_class",
-    f.submodules,
-    samples=lambda make: {"forward": [tuple(make.floats(2, 3) for _ in range(3)) for _ in range(2)]},
-)
-class TwoOfAClass(torch.nn.Module):
-    """Whichever argument does not fit, the same line fails, in another submodule."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = _Adder()
-        self.second = _Adder()
-
-    def forward(self, x: Tensor, for_first: Tensor, for_second: Tensor) -> Tensor:
-        first = self.first(x, for_first)
-        second = self.second(x, for_second)
-        return first - second
+        again = self.again(x, for_again)
+        return left - right - again
 
 
 @case(
