@@ -123,8 +123,11 @@ def differs(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def _copied(value: Any) -> Any:
-    """A value with copies of its tensors that have the same strides, where these can be copied."""
+    """A value with copies of its tensors that have the same strides, where these can be copied. Raises TypeError for
+    tensors that are not in memory, such as fake ones."""
     if isinstance(value, torch.Tensor):
+        if value.layout == torch.strided and value.untyped_storage().device.type != "cpu":
+            raise TypeError(f"a tensor in memory is due, and this is a {type(value).__name__} without any")
         plain = value.detach().resolve_conj().resolve_neg()
         return plain.clone() if plain.layout == torch.strided else plain.to_dense()
     if isinstance(value, tuple):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pickle import PicklingError
 from typing import Any
 
 import msgspec
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from conformance.api.errors import GarbledValue
 from conformance.compare.packed import packed, unpacked
@@ -88,3 +90,14 @@ def test_bytes_that_nobody_packed_are_garbled(data: bytes) -> None:
 def test_a_value_of_another_type_is_garbled() -> None:
     with pytest.raises(GarbledValue, match="Expected `int`, got `str`"):
         unpacked(packed(["text"]), list[int])
+
+
+def test_memory_that_is_not_there_is_not_read() -> None:
+    with FakeTensorMode():
+        fake = torch.ones(3)
+    with pytest.raises((PicklingError, AttributeError)):
+        packed([fake])
+    short = torch.ones(4)
+    short.untyped_storage().resize_(0)
+    with pytest.raises(GarbledValue):
+        unpacked(packed([short]))

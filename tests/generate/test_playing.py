@@ -14,6 +14,7 @@ import pytest
 import torch
 from generate.test_programs import PROGRAM, SPEC
 from support.places import REPOSITORY
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from conformance.generate.answers import answered, read
 from conformance.generate.held import Held
@@ -64,6 +65,21 @@ def test_what_cannot_be_read_of_a_result_is_the_backends_error() -> None:
     trial = Trial((PROGRAM,), (Step("model"), Step("lower"), Step("call", call=call)))
     rows = read(answered(play(trial, Odd(copies=True))), trial)
     assert (rows[2]["raised"]["type"], rows[2]["phase"]) == ("RuntimeError", "run")
+
+
+def test_a_result_without_memory_is_the_backends_error() -> None:
+    class Fake(Shadow):
+        def lower(self, module: torch.nn.Module, *, dynamic: bool | None) -> Any:
+            def call(*arguments: Any) -> Any:
+                with FakeTensorMode():
+                    return torch.ones(3)
+
+            return call
+
+    trial = Trial((PROGRAM,), (Step("model"), Step("lower"), Step("call", call=Call((SPEC, Scalar("int", 2))))))
+    row = read(answered(play(trial, Fake(copies=True))), trial)[2]
+    assert "FakeTensor" in row["raised"]["text"]
+    assert row["phase"] == "run"
 
 
 def test_a_backend_that_takes_whatever_it_is_given_can_be_called_on() -> None:
