@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.certificate_office import Office
-from support.made_reports import made_report, put
 from support.project import Project, Run
+
+if TYPE_CHECKING:  # it imports torch, and every run of the contract in this checkout comes past this file
+    from support.certificate_office import Office
 
 #: Distributions of somebody else, whose clauses are for backends.
 collect_ignore = ["support"]
@@ -56,12 +57,17 @@ def shared_run(new_project: Callable[[str], Project]) -> Callable[..., Run]:
 @pytest.fixture(scope="module")
 def whole() -> dict[str, Any]:
     """A report that reaches level mobile. Not to be changed."""
+    from support.made_reports import made_report
+
     return made_report()
 
 
 @pytest.fixture
 def office(tmp_path: Path, capsys: pytest.CaptureFixture[str], whole: dict[str, Any]) -> Office:
     """One with the report."""
+    from support.certificate_office import Office
+    from support.made_reports import put
+
     put(tmp_path / "report.json", whole)
     return Office(tmp_path, capsys)
 
