@@ -78,19 +78,8 @@ def _packed_tensor(tensor: torch.Tensor) -> msgspec.msgpack.Ext:
     if name is None or tensor.layout != torch.strided or tensor.device.type != "cpu" or tensor.is_nested:
         return msgspec.msgpack.Ext(_OTHER, encode(tensor))
     dense = plain(tensor).detach().resolve_conj().resolve_neg().contiguous()
-    if not _is_there(dense):
-        return msgspec.msgpack.Ext(_OTHER, encode(tensor))
     memory = ctypes.string_at(dense.data_ptr(), dense.nbytes) if dense.nbytes else b""
     return msgspec.msgpack.Ext(_TENSOR, _encoder.encode(_Tensor(name, list(tensor.shape), memory)))
-
-
-def _is_there(dense: torch.Tensor) -> bool:
-    """Whether the elements of a contiguous tensor are in memory: those of a fake one are not, nor what was resized
-    away below it."""
-    storage = dense.untyped_storage()
-    if storage.device.type != "cpu":
-        return False
-    return dense.storage_offset() * dense.itemsize + dense.nbytes <= storage.nbytes()
 
 
 def _unpacked_extension(code: int, data: memoryview) -> Any:

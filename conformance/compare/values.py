@@ -62,11 +62,33 @@ def _plain_tensor(tensor: torch.Tensor) -> torch.Tensor:
     if tensor._is_zerotensor():
         # without memory, as autograd has some zeros; nothing can save it
         return tensor.detach().clone().requires_grad_(tensor.requires_grad)
+    expect_memory(tensor)
     return tensor if type(tensor) is torch.Tensor else tensor.as_subclass(torch.Tensor)
 
 
+def expect_memory(tensor: torch.Tensor) -> None:
+    """Raise TypeError for a tensor of the processor whose elements are not in memory: a fake one, and one below which
+    the memory was resized away."""
+    if tensor.layout != torch.strided or tensor.device.type != "cpu" or tensor.is_nested:
+        return
+    storage = tensor.untyped_storage()
+    if storage.device.type != "cpu":
+        raise TypeError(f"a tensor in memory is due, and this is a {type(tensor).__name__} without any")
+    reach = tensor.storage_offset() + sum(
+        (size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True)
+    )
+    if tensor.numel() and storage.nbytes() < (reach + 1) * tensor.itemsize:
+        raise TypeError(
+            f"a tensor in memory is due, and this one reaches to byte {(reach + 1) * tensor.itemsize} of memory of "
+            f"{storage.nbytes()} bytes"
+        )
+
+
 def encode(value: Any) -> bytes:
-    """Serialise a value that :func:`plain` accepts; strides, shared storage and ``requires_grad`` survive."""
+    """Serialise a value that :func:`plain` accepts; strides, shared storage and ``requires_grad`` survive.
+
+    Raises TypeError for a tensor that is not in memory.
+    """
     buffer = io.BytesIO()
     torch.save(plain(value), buffer, pickle_module=_PICKLE)
     return buffer.getvalue()

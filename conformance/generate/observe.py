@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from conformance.compare.values import tensors_in
+from conformance.compare.values import expect_memory, tensors_in
 
 
 def observed(result: Any, arguments: Sequence[Any], module: torch.nn.Module) -> dict[str, Any]:
@@ -126,8 +126,7 @@ def _copied(value: Any) -> Any:
     """A value with copies of its tensors that have the same strides, where these can be copied. Raises TypeError for
     tensors that are not in memory, such as fake ones."""
     if isinstance(value, torch.Tensor):
-        if value.layout == torch.strided and value.untyped_storage().device.type != "cpu":
-            raise TypeError(f"a tensor in memory is due, and this is a {type(value).__name__} without any")
+        expect_memory(value)
         plain = value.detach().resolve_conj().resolve_neg()
         return plain.clone() if plain.layout == torch.strided else plain.to_dense()
     if isinstance(value, tuple):

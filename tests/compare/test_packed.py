@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pickle import PicklingError
 from typing import Any
 
 import msgspec
@@ -12,6 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from conformance.api.errors import GarbledValue
 from conformance.compare.packed import packed, unpacked
+from conformance.compare.values import encode
 
 EXTENSION = msgspec.msgpack.Ext
 
@@ -95,9 +95,16 @@ def test_a_value_of_another_type_is_garbled() -> None:
 def test_memory_that_is_not_there_is_not_read() -> None:
     with FakeTensorMode():
         fake = torch.ones(3)
-    with pytest.raises((PicklingError, AttributeError)):
-        packed([fake])
-    short = torch.ones(4)
-    short.untyped_storage().resize_(0)
-    with pytest.raises(GarbledValue):
-        unpacked(packed([short]))
+    short, view = torch.ones(4), torch.ones(4, 4).t()[1:]
+    short.untyped_storage().resize_(15)
+    view.untyped_storage().resize_(63)
+    for write in (packed, encode):
+        with pytest.raises(TypeError, match="this is a FakeTensor without any"):
+            write([fake])
+        with pytest.raises(TypeError, match="this one reaches to byte 16 of memory of 15 bytes"):
+            write([short])
+        with pytest.raises(TypeError, match="this one reaches to byte 64 of memory of 63 bytes"):
+            write([view])
+    emptied = torch.ones(0)
+    emptied.untyped_storage().resize_(0)
+    assert unpacked(packed([emptied]))[0].shape == (0,)

@@ -13,6 +13,9 @@ import torch._dynamo
 @torch._dynamo.register_backend
 def quick(graph, inputs, **options):
     return graph.forward
+
+def plain(graph, inputs, **options):
+    return graph.forward
 """
 
 
@@ -24,8 +27,8 @@ def test_a_word_that_is_no_module_means_none() -> None:
     assert "--backend=MODULE:NAME" in text_of_unknown("quick", set())
 
 
-@pytest.mark.parametrize("name", ["quick", "slow"])
-def test_a_module_that_registers_its_backend(project: Project, name: str) -> None:
+@pytest.mark.parametrize("name", ["quick", "plain", "slow"])
+def test_a_module_that_registers_its_backend_or_has_it_as_a_function(project: Project, name: str) -> None:
     (project.site / "vendor_of_quick.py").write_text(VENDOR)
     run = project.run(
         f"--backend=vendor_of_quick:{name}", "--conformance-select=compile.outputs[chain-compile-yes/yes]"
@@ -35,6 +38,6 @@ def test_a_module_that_registers_its_backend(project: Project, name: str) -> Non
         assert "torch.compile knows no backend 'slow'" in run.output or "InvalidBackend" in run.output
         return
     assert run.exit_code == 0, run.output
-    report = run.report("quick")
-    assert report["backend"]["entry_point"] == "vendor_of_quick:quick"
+    report = run.report(name)
+    assert report["backend"]["entry_point"] == f"vendor_of_quick:{name}"
     assert [row["verdict"] for row in report["cells"]] == ["PASS"]

@@ -35,14 +35,19 @@ _TAGS = ("debug", "experimental")
 
 
 class _RegisteredOnImport(DynamoBackend):
-    """A backend without an entry point: its vendor's module registers it when it is imported."""
+    """A backend without an entry point: its vendor's module registers it when it is imported, or has it as a function
+    that users give to ``torch.compile`` itself."""
 
     def __init__(self, module: str) -> None:
         self._module = module
 
     def load(self) -> None:
-        """Import the module, as a user would have to."""
-        importlib.import_module(self._module)
+        """Import the module, as a user would have to, and register a function of that name that it does not."""
+        import torch._dynamo
+
+        function = getattr(importlib.import_module(self._module), self.name, None)
+        if callable(function) and self.name not in torch._dynamo.list_backends(exclude_tags=()):
+            torch._dynamo.register_backend(function, self.name)
         super().load()
 
 
