@@ -6,7 +6,17 @@ import dataclasses
 from collections.abc import Sequence
 
 from conformance.generate.drawing import Draw
-from conformance.generate.program import FORWARD, OPTIONAL, Absent, Argument, Call, Program, Scalar, TensorSpec
+from conformance.generate.program import (
+    FORWARD,
+    OPTIONAL,
+    UPSTREAM,
+    Absent,
+    Argument,
+    Call,
+    Program,
+    Scalar,
+    TensorSpec,
+)
 from conformance.generate.programs import NUMBERS, Scope, dtype_for, layout_for, values_for
 
 
@@ -93,6 +103,7 @@ class Calls:
             thread=draw.chance(6),
             non_leaf=backward and not self._writes and draw.chance(4),
             between=backward and not self._writes and draw.chance(4),
+            upstream=draw.choice(UPSTREAM) if backward and draw.chance(3) else "",
             differentiable=mode == "grad" and not backward and not self._writes and draw.chance(5),
             tied=tied,
             method=self._method(),

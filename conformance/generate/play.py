@@ -23,11 +23,12 @@ from conformance.compare.values import tensors_in
 from conformance.devices.protocol import describe_exception
 from conformance.generate.answers import written
 from conformance.generate.call_modes import MODES, default_dtype, import_what_modes_need
+from conformance.generate.gradients import gradients_of, no_longer_given
 from conformance.generate.held import Held, let_go
 from conformance.generate.inputs import arguments_of, make, spoilt, with_other_values
 from conformance.generate.makers import Maker, MovingMaker, NotLowered, SavingMaker, Shadow
 from conformance.generate.noise import Noise
-from conformance.generate.observe import ABSENT, Before, differs, memories, observed, process_state
+from conformance.generate.observe import ABSENT, Before, memories, observed, process_state
 from conformance.generate.program import DYNAMIC, ELSEWHERE, FORWARD, MODES_OF_LOWERING, Call, Program, Step, Trial
 
 _numbers = itertools.count()
@@ -232,7 +233,7 @@ class Player:
                         if call.between:
                             self._method(step.model, call.method)(*with_other_values(arguments))
                     if call.backward:
-                        made["gradients"] = _gradients(made["result"], leaves, given)
+                        made["gradients"] = gradients_of(made["result"], leaves, call.upstream, given)
             except NotLowered as error:
                 made.update(raised=_raised(error.reason), phase="lower")
             except Exception as error:  # as above
@@ -253,7 +254,7 @@ class Player:
         row |= before.left(arguments, module)
         if call.backward:
             row["gradients"] = made["gradients"]
-            row["written"] |= _no_longer_given(given)
+            row["written"] |= no_longer_given(given, call.upstream)
         # what is memory of an argument or of the model may change by later steps, and does so in plain PyTorch too
         self._held.keep(number, result, was=None if row["aliases"] else kept)
         if step.action != "fail":
@@ -358,32 +359,6 @@ def change_weights(module: torch.nn.Module, how: str) -> None:
 def _changed(tensor: torch.Tensor) -> torch.Tensor:
     """Other values; a variance stays positive. Exact in every dtype, so that exact values stay the model's."""
     return tensor.detach() * 2 + 1 if tensor.is_floating_point() else tensor.detach().clone()
-
-
-def _gradients(
-    result: Any, leaves: list[torch.Tensor], given: list[torch.Tensor] | None = None
-) -> list[torch.Tensor | None]:
-    """Of each leaf the gradient of a weighted sum of the results; None where there is none. ``given`` gets the weights
-    that the backward pass begins with."""
-    wanted = [each for each in tensors_in(result) if each.requires_grad]
-    if not wanted or not leaves:
-        return [None] * len(leaves)
-    ones = [_weights_for(each) for each in wanted]
-    if given is not None:
-        given += ones
-    return list(torch.autograd.grad(wanted, leaves, ones, allow_unused=True))
-
-
-def _no_longer_given(given: list[torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The weights that a backward pass began with and has written to, by name."""
-    named = {f"the gradient of result {place}": each for place, each in enumerate(given)}
-    return {name: each for name, each in named.items() if differs(each, _weights_for(each))}
-
-
-def _weights_for(tensor: torch.Tensor) -> torch.Tensor:
-    # halves, which every dtype holds exactly
-    count = torch.arange(tensor.numel(), dtype=torch.float64) % 5
-    return (count / 2 + 1).to(tensor.dtype).reshape(tensor.shape)
 
 
 def _raised(error: Exception) -> dict[str, Any]:

@@ -230,6 +230,11 @@ def wide_dtype(name: str) -> str:
     return _WIDE.get(name, name)
 
 
+#: How the gradients lie in memory with which one goes back, if not one element behind the other: densely in another
+#: order of the dimensions, or as one element for all, as those of a sum do.
+UPSTREAM = ("other order", "one value")
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Call:
     """The arguments of a call, and under what it is made.
@@ -239,7 +244,8 @@ class Call:
     result, ``train`` puts the model into training, ``thread`` makes the call in a fresh thread; ``non_leaf`` says that
     arguments which require grad were computed, as by a layer before the model; ``differentiable``, that arguments
     require grad although nothing goes back; ``between``, that the model is called once more, with other values, before
-    it is gone back from the result.
+    it is gone back from the result; ``upstream``, one of UPSTREAM or "", how the
+    gradients lie in memory with which going back begins.
     """
 
     arguments: tuple[Argument, ...]
@@ -252,6 +258,7 @@ class Call:
     non_leaf: bool = False
     differentiable: bool = False
     between: bool = False
+    upstream: str = ""
 
     @property
     def flags(self) -> dict[str, bool]:
@@ -263,6 +270,8 @@ class Call:
             "non-leaf": self.non_leaf,
             "requires grad": self.differentiable,
             "call in between": self.between,
+            "gradient in another order": self.upstream == "other order",
+            "gradient of one value": self.upstream == "one value",
         }
 
     @property

@@ -50,6 +50,8 @@ class Scope:
     missing: frozenset[str] = frozenset()
     #: Whether arguments require grad, and calls are gone back from.
     training: bool = False
+    #: Whether programs are of operators side by side, whatever they are about.
+    side_by_side: bool = False
 
     @property
     def takes_methods(self) -> bool:
@@ -64,7 +66,7 @@ class Scope:
     @property
     def is_side_by_side(self) -> bool:
         """Whether programs are of operators side by side, on as many arguments as can be."""
-        return self.theme == OPERATORS and "several_outputs" not in self.missing
+        return (self.side_by_side or self.theme == OPERATORS) and "several_outputs" not in self.missing
 
 
 @functools.lru_cache(maxsize=256)

@@ -51,6 +51,9 @@ def _program_trial(draw: Any, scope: Scope) -> Trial:
     drawing, traits = Draw(draw), scope.traits
     if traits.trains and not scope.training and features.training.name not in scope.missing:
         scope = dataclasses.replace(scope, training=drawing.chance(3))
+    if scope.training and drawing.chance(2):
+        # what one goes back to first is each of the operators, with gradients that lie in any way
+        scope = dataclasses.replace(scope, side_by_side=True)
     program, arguments = draw_program(drawing, scope)
     trial = _Events(drawing, scope, [(program, arguments)])
     trial.model(0, 0)

@@ -15,7 +15,7 @@ from conformance.compare.comparison import assert_close, comparing
 from conformance.compare.refusals import operator_named, says_that_it_refuses
 from conformance.compare.values import decode
 from conformance.devices import Device
-from conformance.operators import CONTROL_SECONDS
+from conformance.operators import CONTROL_SECONDS, OF_DOUBLES
 from conformance.operators.statistics import BUDGET, errors_of, unstable, within_budget
 from conformance.operators.table import Outcome, Tried, row_of
 
@@ -27,8 +27,6 @@ DECLARED_MISSING, UNSTABLE = "declared missing", "unstable"
 LEFT = "not taken"
 #: Outcomes that a process may owe to an earlier sample.
 _DOUBTFUL = (Outcome.CRASHED, Outcome.WRONG, Outcome.FAILED)
-#: What float64 may differ by in samples that are varied: far less than float32 rounds by.
-_OF_DOUBLES = {"float64": (1e-9, 1e-9)}
 #: The feature that a dtype needs.
 _FEATURES = {
     "float64": features.float64,
@@ -235,7 +233,7 @@ class OperatorTrial:
             outcome = Outcome.RIGHT if alike else Outcome.WRONG
             return Tried(outcome, message, observable="" if alike else "shape", phase="run")
         try:
-            with comparing({**(_OF_DOUBLES if "mode" in sample else {}), **self._tolerances}):
+            with comparing({**(OF_DOUBLES if "mode" in sample else {}), **self._tolerances}):
                 assert_close(result, expected, "result")
         except ConformanceFailure as failure:
             if _outline(result) != _outline(expected):

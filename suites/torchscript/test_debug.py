@@ -28,7 +28,7 @@ LITE = ("lite",)
 PLACES = {
     "two_branches": {
         1: ("left(_Adder)::forward.aten::add", "x + y"),
-        2: ("right(_Subtractor)::forward.aten::sub", "x - y"),
+        2: ("right(_Subtractor)::forward.aten::sub", "x + x - y"),
         3: ("again(_Adder)::forward.aten::add", "x + y"),
     },
     # PyTorch alone names no method here on the lite interpreter

@@ -25,6 +25,20 @@ def cast(b: Builder) -> None:
     b.make("to", f"{one}.to(torch.{dtype})", fresh=False)
 
 
+@rule("dtypes", "mixed_dtypes", weight=2)
+def casts_in_a_row(b: Builder) -> None:
+    """The first of two casts loses what the second does not bring back."""
+    one = b.pick(lambda value: not value.dtype.is_complex)
+    names = [name for name, needed in _DTYPES if needed not in b.missing or not needed]
+    first, second = b.draw.choice(names), b.draw.of("float32", *names)
+    if one.floating and (first, second) != ("bool", "bool"):
+        # within the range of every dtype; fractions stay
+        one = b.make("clamp", f"torch.nan_to_num({one}.clamp(0, 100))")[0]
+    elif first not in ("bool", "int64") or second not in ("bool", "int64"):
+        one = b.make("clamp", f"{one}.to(torch.int64).clamp(0, 100)")[0]
+    b.make("to", f"{one}.to(torch.{first}).to(torch.{second})", fresh=False)
+
+
 @rule("dtypes", "mixed_dtypes", weight=3)
 def mixed(b: Builder) -> None:
     one = b.pick()

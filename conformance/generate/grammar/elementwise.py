@@ -120,6 +120,20 @@ def comparison(b: Builder) -> None:
     b.make(names[symbol], f"{one} {symbol} {other}")
 
 
+@rule("elementwise", "elementwise", "booleans", "non_finite", weight=2, operators=1)
+def turned_around(b: Builder) -> None:
+    """Not less is not greater or equal, where a number may be none."""
+    one = b.float_value()
+    if b.draw.chance(2):
+        one = b.make("sqrt", f"torch.sqrt({one})")[0]  # of what is negative: no number
+    test = f"({one} {b.draw.choice(_COMPARISONS)} {b.draw.of('0', '1', '0.5', str(b.pick(_number)))})"
+    test = b.draw.of(f"~{test}", f"torch.logical_not{test}", f"{test}.logical_not()")
+    if b.draw.chance(2):
+        b.make("bitwise_not", test)
+    else:
+        b.make("where", f"torch.where({test}, {one}, {b.draw.of('2.0', '-1.0')})")
+
+
 @rule("elementwise", "elementwise", "booleans", operators=5)
 def float_test(b: Builder) -> None:
     name = b.draw.of("isnan", "isinf", "isfinite", "signbit", "logical_not")

@@ -21,6 +21,9 @@ def losses(b: Builder) -> None:
 def cross_entropy(b: Builder) -> None:
     one = b.float_value(rank=2)
     index = b.make("argmax", f"torch.argmax({one}, dim=1)")[0]
+    if b.draw.chance(2):
+        b.make("cross_entropy", f"F.cross_entropy({one}, {index})")
+        return
     reduction = b.draw.of("mean", "sum", "none")
     ignored = b.draw.of("", ", ignore_index=0", ", ignore_index=1")
     if "parameters" not in b.missing and b.draw.chance(3):

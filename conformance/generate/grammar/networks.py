@@ -194,9 +194,11 @@ def interpolate(b: Builder) -> None:
     modes = ["mode='nearest'", "mode='nearest-exact'", "mode='area'"]
     modes += [f"mode='{kind}', align_corners={flag}" for kind in ("bilinear", "bicubic") for flag in (False, True)]
     size = b.draw.of(
-        "scale_factor=2.0", "scale_factor=0.5", "scale_factor=1.5", "scale_factor=1.3", "size=(3, 4)", "size=(1, 7)"
-    )
-    b.make("interpolate", f"F.interpolate({one}, {size}, {b.draw.choice(modes)})")
+        "scale_factor=2.0", "scale_factor=0.5", "scale_factor=1.5", "scale_factor=1.3", "size=(3, 4)", "size=(1, 7)",
+        "size=(4, 6)", "size=7",
+    )  # fmt: skip
+    mode = modes[0] if b.draw.chance(3) else b.draw.choice(modes)
+    b.make("interpolate", f"F.interpolate({one}, {size}, {mode})")
 
 
 @rule("networks", "in_place", "elementwise", "input_mutation", traits=("keeps_writes", "trains"))

@@ -54,11 +54,23 @@ def view(b: Builder) -> None:
     b.make(name, text)
 
 
-@rule("views", "views")
+#: Parts of a dimension, which make others when one is taken of another.
+_PARTS = ("::2", "1::2", "1:", ":-1", "::3", "-3:", "1:4:2", "1:3")
+
+
+@rule("views", "views", weight=2, operators=2)
 def in_a_row(b: Builder) -> None:
+    """Two of a kind, one behind the other, which a compiler may make one of."""
     one = b.pick(lambda value: value.rank >= 2)
     order = _order(b, one)
+    dim, first, second = b.dim(one), b.draw.of(*_PARTS), b.draw.of("1:", "::2", "1::2", ":-1", "-1:", ":1")
     name, text = b.draw.of(
+        ("slice", f"{one}[..., {first}][..., {second}]"),
+        ("slice", f"{one}[{first}][{second}]"),
+        ("slice", f"{one}[..., {first}][{second}]"),
+        ("roll", f"torch.roll(torch.roll({one}, 1, {dim}), {b.draw.of('-2', '1')}, {b.draw.of(dim, 0)})"),
+        ("select", f"{one}[..., {first}].select(-1, {b.draw.of('0', '-1')})"),
+        ("unsqueeze", f"{one}.unsqueeze({b.draw.of('0', '1', '-1')}).squeeze({b.draw.of('0', '-1')})"),
         ("permute", f"{one}.permute({order}).permute({b.draw.of(order, _order(b, one))})"),
         ("permute", f"{one}.permute({order}).transpose(0, {b.draw.of('-1', '1')})"),
         ("transpose", f"{one}.transpose(0, 1).transpose(-1, -2)"),
@@ -88,6 +100,18 @@ def join(b: Builder) -> None:
     name = b.draw.of("cat", "stack", "cat")
     third = f", {one}" if b.draw.chance(3) else ""
     b.make(name, f"torch.{name}([{one}, {other}{third}], dim={b.dim(one)})")
+
+
+@rule("views", "views", "empty", "mixed_dtypes")
+def joined_with_nothing(b: Builder) -> None:
+    """What has no elements still has a dtype, to which the others are promoted."""
+    one = b.pick(lambda value: value.rank >= 1 and not value.dtype.is_complex)
+    dim = b.dim(one)
+    dtypes = ["float32"] + ["float64"] * ("float64" not in b.missing) + ["int64"] * ("integers" not in b.missing)
+    dtype = f"torch.{b.draw.of(*dtypes)}"
+    nothing = b.draw.of(f"{one}.narrow({dim}, 0, 0).to({dtype})", f"torch.zeros(0, dtype={dtype})")
+    parts = b.draw.of(f"{nothing}, {one}", f"{one}, {nothing}", f"{one}, {nothing}, {one}")
+    b.make("cat", f"torch.cat([{parts}], dim={dim})")
 
 
 @rule("views", "views", operators=4)

@@ -63,3 +63,17 @@ def test_compile_specs_travel_to_hooks_as_they_are() -> None:
 
     packed = b"key\0" + (3).to_bytes(8, "little") + b"a\0b" + b"none\0" + bytes(8)
     assert specs_in(packed) == {"key": b"a\0b", "none": b""}
+
+
+def test_a_sum_that_executorch_rounds_as_float32_charges_no_delegate() -> None:
+    from conformance.operators import samples
+    from conformance.toolchains.executorch.verbs import open_target, operators
+
+    session = open_target(None)
+    found = samples.varied_samples_of("linalg.vecdot", "float64", 1, 3, ["inference"], layouts=False)
+    made = [operators._exported(sample) for sample in found if not isinstance(sample, str)]
+    assert made
+    for sample in made:
+        told = {name: sample[name] for name in ("program", "inputs", "expected", "mode", "settled")}
+        reason = operators.confirm_program(session, **told)
+        assert "ExecuTorch's kernels give something else than eager PyTorch" in reason

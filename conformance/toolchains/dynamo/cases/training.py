@@ -14,9 +14,17 @@ from conformance.toolchains.dynamo.cases.models import mixed, pairs
 case = functools.partial(everywhere, everywhere=False)
 
 
-@case("trained", f.parameters, f.matmul, f.elementwise, samples=pairs(6, 4))
-class Trained(torch.nn.Module):
-    """Two layers whose parameters require grad, one of them frozen in part."""
+@case(
+    "trained",
+    f.parameters,
+    f.matmul,
+    f.elementwise,
+    samples=pairs(6, 4),
+    touches=(f.integers, f.reductions, f.views),
+)
+class TrainedLayers(torch.nn.Module):
+    """Two layers whose parameters require grad, one of them frozen in part. A classifier's loss is a factor, so that
+    going back comes to it with another gradient than one; and to what is turned with one that lies in another order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -24,7 +32,9 @@ class Trained(torch.nn.Module):
         self.first.bias.requires_grad_(False)
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        return torch.tanh(self.second(torch.relu(self.first(x)) * 2)) - y
+        scores = self.second(torch.relu(self.first(x)) * 2)
+        loss = torch.nn.functional.cross_entropy(scores, y.argmax(dim=1))
+        return (torch.tanh(scores).t() - y.t()) * loss
 
 
 @case("weighted", f.parameters, samples=pairs(3, 4))

@@ -79,7 +79,7 @@ def weighted(results: Sequence[torch.Tensor]) -> torch.Tensor:
     for each in results:
         if each.requires_grad:
             # Square roots have bits beyond any lower precision.
-            weights = torch.linspace(1, 3, each.numel(), dtype=each.dtype).sqrt().reshape(each.shape)
+            weights = torch.linspace(2, 4, each.numel(), dtype=each.dtype).sqrt().reshape(each.shape)
             parts.append((each * weights).sum())
     return torch.stack(parts).sum()
 

@@ -161,9 +161,9 @@ class MutableState(torch.nn.Module):
 )
 class Fork(torch.nn.Module):
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        future = torch.jit.fork(_difference, x, y)
+        future = torch.jit.fork(_taken_away, x, y)
         return torch.jit.wait(future) + x
 
 
-def _difference(x: Tensor, y: Tensor) -> Tensor:
+def _taken_away(x: Tensor, y: Tensor) -> Tensor:
     return x - y

@@ -1,0 +1,42 @@
+"""Going back from what a call gave: the gradients that this begins with, and those that come of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from conformance.compare.values import tensors_in
+from conformance.generate.observe import differs
+
+
+def gradients_of(
+    result: Any, leaves: list[torch.Tensor], upstream: str = "", given: list[torch.Tensor] | None = None
+) -> list[torch.Tensor | None]:
+    """Of each leaf the gradient of a weighted sum of the results; None where there is none. ``upstream`` is what
+    :class:`~conformance.generate.program.Call` says; ``given`` gets the weights."""
+    wanted = [each for each in tensors_in(result) if each.requires_grad]
+    if not wanted or not leaves:
+        return [None] * len(leaves)
+    weights = [_weights_for(each, upstream) for each in wanted]
+    if given is not None:
+        given += weights
+    return list(torch.autograd.grad(wanted, leaves, weights, allow_unused=True))
+
+
+def no_longer_given(given: list[torch.Tensor], upstream: str = "") -> dict[str, torch.Tensor]:
+    """The weights that a backward pass began with and has written to, by name."""
+    named = {f"the gradient of result {place}": each for place, each in enumerate(given)}
+    return {name: each for name, each in named.items() if differs(each, _weights_for(each, upstream))}
+
+
+def _weights_for(tensor: torch.Tensor, upstream: str) -> torch.Tensor:
+    # halves, which every dtype holds exactly, and none is one
+    if upstream == "one value":
+        return torch.full((), 1.5, dtype=tensor.dtype).expand(tensor.shape)
+    count = torch.arange(tensor.numel(), dtype=torch.float64) % 5
+    weights = (count / 2 + 1.5).to(tensor.dtype).reshape(tensor.shape)
+    if upstream == "other order":
+        dimensions = tuple(reversed(range(tensor.dim())))
+        return weights.permute(dimensions).contiguous().permute(dimensions)
+    return weights
