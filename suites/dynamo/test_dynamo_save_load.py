@@ -34,7 +34,7 @@ COMPILED_ALONE = (
     "narrow_differences", "masked_row", "shared_convolution", "last_of_few", "alike_names",
     "uneven_windows", "sums_of_halves", "nearly_attention",
     "formulas", "sides_from_the_end", "rows_for_three", "layers_with_options", "other_bodies",
-    "either_given", "far_apart", "order_of_everything", "activations_with_options",
+    "either_given", "far_apart", "order_of_everything", "activations_with_options", "resized", "not_less",
 )  # fmt: skip
 EXPORTED_CASES = tuple(case.name for case in corpus("dynamo") if case.name not in NOT_EXPORTED + COMPILED_ALONE)
 REPRESENTATIVE = ("chain", "matmul", "several_outputs", "parameters", "network")

@@ -162,3 +162,34 @@ class NearlyAttention(torch.nn.Module):
     def forward(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         columns = torch.softmax(query @ key.transpose(-1, -2) / 2.0, dim=-2) @ value
         return columns, torch.softmax(query @ key.permute(0, 3, 1, 2) / 2.0, dim=-1) @ value
+
+
+@case(
+    "resized",
+    f.convolution,
+    f.views,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(1, 2, 8, 5),) for _ in "ab"]},
+)
+class Resized(torch.nn.Module):
+    """Pictures of another size, which is no multiple and no part of theirs: each place takes the element below it, and
+    not the nearest to its middle."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        exact = functional.interpolate(x, size=(5, 8), mode="nearest-exact")
+        return functional.interpolate(x, size=(3, 7)), functional.interpolate(x, size=(12, 3)), exact
+
+
+@case(
+    "not_less",
+    f.booleans,
+    f.non_finite,
+    f.elementwise,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(3, 4).clamp(min=-1.0).sub(0.5).sqrt(),) for _ in "ab"]},
+)
+class NotLess(torch.nn.Module):
+    """Of a number that is none neither is true: that it is less, and that it is not."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return torch.where(~(x < 1.0), x * 2, -1.0), torch.where(torch.logical_not(x >= 0.5), 3.0, x)

@@ -102,20 +102,27 @@ class NothingYet(torch.nn.Module):
 
 @case("idioms", f.elementwise, f.matmul, f.parameters, samples=twice(lambda make: (make.floats(4, 6) * 2.0,)))
 class Idioms(torch.nn.Module):
-    """An activation that is written out, a bound on one side alone, a weight that is as long as it is wide, and an
-    activation with an option."""
+    """An activation that is written out, a bound on one side alone, a weight that is as long as it is wide, an
+    activation with an option, and angles' sides as two pieces of one table."""
+
+    sides: Tensor
+    others: Tensor
 
     def __init__(self) -> None:
         super().__init__()
         self.square = torch.nn.Parameter(torch.linspace(-1.0, 2.0, 36).reshape(6, 6))
+        sides, others = torch.linspace(0.5, 2.5, 12).chunk(2)
+        self.register_buffer("sides", sides)
+        self.register_buffer("others", others)
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
         inner = 0.7978845608 * (x + 0.044715 * torch.pow(x, 3.0))
         return (
             0.5 * x * (1.0 + torch.tanh(inner)),
             torch.clamp(x, max=0.25),
             torch.relu(x @ self.square),
             functional.softplus(x, beta=2.0),
+            x * self.sides + x.flip(-1) * self.others,
         )
 
 
