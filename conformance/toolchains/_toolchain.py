@@ -102,6 +102,8 @@ class Reproduction:
     mode: str | None = None
     #: The modules that its author names.
     runtime: tuple[str, ...] = ()
+    #: The module that registers it when it is imported, where no entry point names it.
+    imports: str = ""
 
 
 class Toolchain:

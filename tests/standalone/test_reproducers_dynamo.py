@@ -304,3 +304,16 @@ def test_what_cannot_be_told_is_said(run_context: RunContext, backend: Reproduce
     facts = _facts(run_context, "guards.specialisation")  # which asks "eager" nothing
     with pytest.raises(CannotReproduce, match="nothing is recorded"):
         _told(facts, backend)
+
+
+def test_a_function_of_a_module_is_found_by_its_script(new_project: Callable[[str], Project]) -> None:
+    project = new_project("function")
+    (project.site / "vendor_of_functions.py").write_text(_PLUGIN, encoding="utf-8")
+    run = project.run(
+        "--backend=vendor_of_functions:compiler", "--conformance-select=compile.outputs[chain-compile-yes/yes]"
+    )
+    assert run.exit_code == 1, run.output
+    script = first_script(run, "compiler")
+    shown, missing = run_script(script, site=project.site), run_script(script)
+    assert (shown.exit_code, missing.exit_code) == (1, 2), shown.output + missing.output
+    assert "comes from the package vendor_of_functions, which is not installed" in missing.output

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import importlib
 import json
 import re
 from collections.abc import Mapping
@@ -25,6 +24,7 @@ from conformance.toolchains import (
     installed_sources,
 )
 from conformance.toolchains.dynamo.backend import DynamoBackend
+from conformance.toolchains.dynamo.registering import import_backend
 
 _HERE = "conformance.toolchains.dynamo"
 #: Where backends of ``torch.compile`` register themselves with PyTorch.
@@ -39,16 +39,11 @@ class _RegisteredOnImport(DynamoBackend):
     that users give to ``torch.compile`` itself."""
 
     def __init__(self, module: str) -> None:
-        self._module = module
+        self.module = module
 
     def load(self) -> None:
-        """Import the module, as a user would have to, and register a function of that name that it does not."""
-        import torch._dynamo
-
-        function = getattr(importlib.import_module(self._module), self.name, None)
-        if callable(function) and self.name not in torch._dynamo.list_backends(exclude_tags=()):
-            torch._dynamo.register_backend(function, self.name)
-        super().load()
+        """Import the module."""
+        import_backend(self.module, self.name)
 
 
 class Dynamo(Toolchain):
@@ -174,12 +169,14 @@ class Dynamo(Toolchain):
         from conformance.devices import Subject
 
         assert isinstance(backend, DynamoBackend)
+        imports = backend.module if isinstance(backend, _RegisteredOnImport) else ""
         with Subject():
             return Reproduction(
-                loads=type(backend).load is not DynamoBackend.load,
+                loads=type(backend).load is not DynamoBackend.load and not imports,
                 options=_written_down(dict(backend.options)),
                 mode=backend.mode,
                 runtime=tuple(backend.runtime),
+                imports=imports,
             )
 
     def gist(self, text: str) -> str:

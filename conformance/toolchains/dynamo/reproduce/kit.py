@@ -15,6 +15,8 @@ def _constants(backend: ReproducedBackend) -> list[str]:
         f"OPTIONS = {backend.reproduction.options or None!r}",
         f"MODE = {backend.reproduction.mode!r}",
         f"RUNTIME = {backend.reproduction.runtime!r}",
+        "#: The module that registers the backend, where no entry point does.",
+        f"IMPORTS = {backend.reproduction.imports!r}",
     ]
 
 
@@ -26,7 +28,7 @@ KIT = Kit(
     trials=f"{_HERE}.reproduce.trials",
     writers=WRITERS,
     constants=_constants,
-    provided=frozenset({"OPTIONS", "MODE", "RUNTIME"}),
+    provided=frozenset({"OPTIONS", "MODE", "RUNTIME", "IMPORTS"}),
     needs="torch and the backend, and nothing else",
     option="--backend NAME",
     roles={

@@ -19,7 +19,8 @@ from conformance.standalone.reproducers._process import BACKEND
 OPTIONS: dict[str, Any] | None = None
 MODE: str | None = None
 RUNTIME: tuple[str, ...] = ()
-PROVIDED = frozenset({"OPTIONS", "MODE", "RUNTIME", "PROVIDED"})
+IMPORTS: str = ""
+PROVIDED = frozenset({"OPTIONS", "MODE", "RUNTIME", "IMPORTS", "PROVIDED"})
 
 
 @dataclasses.dataclass
