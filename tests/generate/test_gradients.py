@@ -1,0 +1,45 @@
+"""The gradients with which one goes back: what they are, how they lie in memory, and whether they are still there."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from conformance.generate.gradients import gradients_of, no_longer_given
+from conformance.generate.program import UPSTREAM
+from conformance.toolchains.dynamo.verbs.training import weighted
+
+
+def gone_back(upstream: str) -> tuple[list[torch.Tensor], list[torch.Tensor | None]]:
+    """The gradients that going back from a number and from a matrix begins with, and what comes of them."""
+    leaf, given = torch.ones(2, 3, requires_grad=True), list[torch.Tensor]()
+    found = gradients_of((leaf.sum(), leaf * 1), [leaf, torch.ones(1, requires_grad=True)], upstream, given)
+    return given, found
+
+
+@pytest.mark.parametrize("upstream", ["", *UPSTREAM])
+def test_a_number_begins_with_another_gradient_than_one(upstream: str) -> None:
+    (of_number, of_matrix), (found, unused) = gone_back(upstream)
+    assert of_number.item() == 1.5
+    assert found is not None
+    assert torch.equal(found, of_matrix + 1.5)
+    assert unused is None
+
+
+def test_gradients_lie_in_memory_as_they_should() -> None:
+    strides = {upstream: gone_back(upstream)[0][1].stride() for upstream in ("", *UPSTREAM)}
+    assert strides == {"": (3, 1), "other order": (1, 2), "one value": (0, 0)}
+
+
+@pytest.mark.parametrize("upstream", ["", "other order"])
+def test_a_gradient_that_was_written_to_is_named(upstream: str) -> None:
+    given, _ = gone_back(upstream)
+    assert no_longer_given(given, upstream) == {}
+    given[1].mul_(2)
+    assert list(no_longer_given(given, upstream)) == ["the gradient of result 1"]
+
+
+def test_a_written_cell_weighs_a_number_too() -> None:
+    leaf = torch.ones((), requires_grad=True)
+    (found,) = torch.autograd.grad(weighted([leaf * 1]), [leaf])
+    assert found.item() == pytest.approx(2**0.5)
