@@ -270,8 +270,7 @@ class Call:
             "non-leaf": self.non_leaf,
             "requires grad": self.differentiable,
             "call in between": self.between,
-            "gradient in another order": self.upstream == "other order",
-            "gradient of one value": self.upstream == "one value",
+            "odd gradient": bool(self.upstream),
         }
 
     @property
