@@ -28,7 +28,7 @@ AXES: Mapping[str, tuple[str, ...]] = {
     ),
     "mode": (
         "grad", "no_grad", "inference", "autocast", "deterministic", "default float64", "backward", "train", "thread",
-        "non-leaf", "requires grad", "call in between", "odd gradient",
+        "non-leaf", "requires grad", "call in between", "gradient layout",
     ),
     "event": (
         "first call", "later call", "second model", "lowered again", "lowered in a mode", "elsewhere", "dynamic",

@@ -270,7 +270,7 @@ class Call:
             "non-leaf": self.non_leaf,
             "requires grad": self.differentiable,
             "call in between": self.between,
-            "odd gradient": bool(self.upstream),
+            "gradient layout": bool(self.upstream),
         }
 
     @property

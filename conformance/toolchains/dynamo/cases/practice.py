@@ -166,10 +166,10 @@ class NearlyAttention(torch.nn.Module):
 
 @case(
     "resized",
-    f.convolution,
     f.views,
     f.several_outputs,
     samples=lambda make: {"forward": [(make.floats(1, 2, 8, 5),) for _ in "ab"]},
+    touches=(f.convolution, f.integers),
 )
 class Resized(torch.nn.Module):
     """Pictures of another size, which is no multiple and no part of theirs: each place takes the element below it, and
