@@ -50,6 +50,8 @@ class Case:
     #: Those of the features without which a backend may still compute the model: one that lacks them may refuse the
     #: case, and need not.
     touches: frozenset[Feature] = frozenset()
+    #: Whether the scripted module is frozen before it is lowered, so that its weights are constants of its graph.
+    frozen: bool = False
 
     def own_seed(self, seed: int) -> int:
         """The seed of PyTorch's generator when the case is built in a run with ``seed``: each case has its own."""
@@ -88,6 +90,7 @@ def register_case(
     methods: tuple[str, ...] = ("forward",),
     everywhere: bool = True,
     touches: tuple[Feature, ...] = (),
+    frozen: bool = False,
 ) -> Callable[[ModelClass], ModelClass]:
     """Register the decorated module class as a toolchain's case ``name``. Raises ValueError when the name is taken.
 
@@ -99,8 +102,17 @@ def register_case(
         if taken is not None:
             raise ValueError(f"case {name!r} is registered twice: {taken.module_class} and {module_class}")
         touched = frozenset(touches)
-        needed = frozenset(features) | touched
-        _CORPUS[toolchain, name] = Case(toolchain, name, needed, module_class, samples, methods, everywhere, touched)
+        _CORPUS[toolchain, name] = Case(
+            toolchain=toolchain,
+            name=name,
+            features=frozenset(features) | touched,
+            module_class=module_class,
+            samples=samples,
+            methods=methods,
+            everywhere=everywhere,
+            touches=touched,
+            frozen=frozen,
+        )
         return module_class
 
     return register

@@ -32,7 +32,7 @@ AXES: Mapping[str, tuple[str, ...]] = {
     ),
     "event": (
         "first call", "later call", "second model", "lowered again", "lowered in a mode", "elsewhere", "dynamic",
-        "static", "fail", "save_load", "copy", "damaged", "drop", "reset", "second method",
+        "static", "frozen", "fail", "save_load", "copy", "damaged", "drop", "reset", "second method",
     ),
 }  # fmt: skip
 

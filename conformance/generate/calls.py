@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 
 from conformance.generate.drawing import Draw
@@ -89,12 +90,12 @@ class Calls:
             modes = ["deterministic", "default float64", "autocast" if traits.keeps_gradients else "deterministic"]
         mode = draw.choice(modes)
         backward = self._scope.training and traits.keeps_gradients and mode not in ("no_grad", "inference")
-        tensors = [place for place, each in enumerate(call.arguments) if isinstance(each, TensorSpec)]
         tied = None
-        if len(tensors) > 1 and not backward and draw.chance(3):
-            one, other = tensors[0], tensors[1]
-            if self._alike(call.arguments[one], call.arguments[other]):
-                tied = (one, other, draw.of("same", "overlap"))
+        # who writes to memory that two arguments share changes both
+        if not backward and draw.chance(2 if self._writes else 3):
+            pairs = [pair for pair in itertools.combinations(range(len(call.arguments)), 2) if _alike(call, *pair)]
+            if pairs:
+                tied = (*draw.choice(pairs), draw.of("same", "overlap"))
         return dataclasses.replace(
             call,
             mode=mode,
@@ -107,14 +108,6 @@ class Calls:
             differentiable=mode == "grad" and not backward and not self._writes and draw.chance(5),
             tied=tied,
             method=self._method(),
-        )
-
-    @staticmethod
-    def _alike(one: Argument, other: Argument) -> bool:
-        return (
-            isinstance(one, TensorSpec)
-            and isinstance(other, TensorSpec)
-            and (one.shape, one.dtype) == (other.shape, other.dtype)
         )
 
     def _reseeded(self, argument: Argument) -> Argument:
@@ -185,4 +178,14 @@ def _resized(arguments: Sequence[Argument], old: int, new: int) -> tuple[Argumen
         if isinstance(each, Absent)
         else each
         for each in arguments
+    )
+
+
+def _alike(call: Call, first: int, second: int) -> bool:
+    """Whether two arguments of a call are tensors that could be one."""
+    one, other = call.arguments[first], call.arguments[second]
+    return (
+        isinstance(one, TensorSpec)
+        and isinstance(other, TensorSpec)
+        and (one.shape, one.dtype) == (other.shape, other.dtype)
     )

@@ -46,6 +46,14 @@ class SavingMaker(Maker, Protocol):
 
 
 @runtime_checkable
+class FreezingMaker(Maker, Protocol):
+    """A maker of a toolchain whose ``ProgramTraits.freezes`` is true."""
+
+    def lower_frozen(self, module: torch.nn.Module) -> Callable[..., Any]:
+        """What is called in the place of a model whose weights were made constants before it was lowered."""
+
+
+@runtime_checkable
 class MovingMaker(Maker, Protocol):
     """A maker of a toolchain whose ``ProgramTraits.moves`` is true."""
 

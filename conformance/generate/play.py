@@ -26,10 +26,20 @@ from conformance.generate.call_modes import MODES, default_dtype, import_what_mo
 from conformance.generate.gradients import gradients_of, no_longer_given
 from conformance.generate.held import Held, let_go
 from conformance.generate.inputs import arguments_of, make, spoilt, with_other_values
-from conformance.generate.makers import Maker, MovingMaker, NotLowered, SavingMaker, Shadow
+from conformance.generate.makers import FreezingMaker, Maker, MovingMaker, NotLowered, SavingMaker, Shadow
 from conformance.generate.noise import Noise
 from conformance.generate.observe import ABSENT, Before, memories, observed, process_state
-from conformance.generate.program import DYNAMIC, ELSEWHERE, FORWARD, MODES_OF_LOWERING, Call, Program, Step, Trial
+from conformance.generate.program import (
+    DYNAMIC,
+    ELSEWHERE,
+    FORWARD,
+    FROZEN,
+    MODES_OF_LOWERING,
+    Call,
+    Program,
+    Step,
+    Trial,
+)
 
 _numbers = itertools.count()
 #: How many sources linecache may hold, which compilers and tracebacks read; then it is emptied.
@@ -168,11 +178,16 @@ class Player:
         else:
             mode = MODES[step.detail] if step.detail in MODES_OF_LOWERING else contextlib.nullcontext
             with mode():
-                lowered = self._maker.lower(self.models[step.model], dynamic=DYNAMIC.get(step.detail))
+                lowered = self._lowered_as(step.detail, self.models[step.model])
             if step.detail == ELSEWHERE and isinstance(self._maker, MovingMaker):
                 # no other process could lower or save it: what that raises is raised here
                 lowered = self._maker.load(self._maker.save(lowered, None), self.models[step.model])
             self.lowered[-1] = lowered
+
+    def _lowered_as(self, detail: str, model: torch.nn.Module) -> Callable[..., Any]:
+        if detail == FROZEN and isinstance(self._maker, FreezingMaker):
+            return self._maker.lower_frozen(model)
+        return self._maker.lower(model, dynamic=DYNAMIC.get(detail))
 
     @property
     def _saving(self) -> SavingMaker:

@@ -283,6 +283,8 @@ class Call:
 ELSEWHERE = "elsewhere"
 #: The details of one that says for which sizes: for any, or for those of each call alone.
 DYNAMIC = {"dynamic": True, "static": False}
+#: The detail of one that lowers a model whose weights have become constants of its graph.
+FROZEN = "frozen"
 #: The actions of steps that each make something that can be called.
 MAKES_LOWERED = ("lower", "save_load", "copy")
 #: The details of one that lowers in a mode of PyTorch's, in which no call need be made.

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from conformance.api import features
 from conformance.generate.calls import Calls
 from conformance.generate.drawing import Draw
-from conformance.generate.program import ELSEWHERE, MODES_OF_LOWERING, Argument, Call, Program, Step, Trial
+from conformance.generate.program import ELSEWHERE, FROZEN, MODES_OF_LOWERING, Argument, Call, Program, Step, Trial
 from conformance.generate.programs import FAMILIES, Scope, draw_program, with_near_number
 from conformance.toolchains import ProgramTraits
 
@@ -150,12 +150,14 @@ class _Events:
         self._models.append(program)
 
     def lower(self, model: int, how: str = "") -> None:
-        """Lower a model; in another process or in a mode now and then, where nothing says how."""
+        """Lower a model; in another process, in a mode or frozen now and then, where nothing says how."""
         if not how and self._scope.traits.moves:
             if self._draw.chance(3):
                 how = ELSEWHERE
             elif not self._scope.traits.is_costly and self._draw.chance(5):
                 how = self._draw.choice(MODES_OF_LOWERING)  # what is costly is lowered in the mode of a call
+            elif self._scope.traits.freezes and self._draw.chance(3):
+                how = FROZEN
         self.steps.append(Step("lower", model, how))
         self._lowered.append(self._models[model])
         self._model_of.append(model)

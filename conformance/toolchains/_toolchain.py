@@ -64,6 +64,8 @@ class ProgramTraits:
     takes_python: bool
     #: Whether one process can lower a model and save it for another, which has never seen it.
     moves: bool = False
+    #: Whether a model's weights can be made constants of its graph before it is lowered.
+    freezes: bool = False
     #: The decorator by which a model says that a method beside ``forward`` is to be lowered too; empty where a lowered
     #: model has ``forward`` alone.
     decorator_of_methods: str = ""

@@ -86,9 +86,9 @@ def test_where_much_wants_to_run_a_verb_has_more_time(
 
 def test_who_dies_in_the_time_that_is_added_has_died(pool: ZygotePool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getloadavg", lambda: (4.0 * (os.cpu_count() or 1), 0.0, 0.0))
-    child = device(pool, "time.sleep(1); os.close(connection()); time.sleep(0.5); os._exit(3)")
+    child = device(pool, "time.sleep(1.2); os.close(connection()); time.sleep(0.5); os._exit(3)")
     with pytest.raises(DeviceDied):
-        child.call("register", {}, "register", seconds=0.5)
+        child.call("register", {}, "register", seconds=1)
     child.end()
 
 

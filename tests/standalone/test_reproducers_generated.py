@@ -134,6 +134,17 @@ def test_a_second_method_and_the_mode_of_lowering_are_written() -> None:
     assert (trial.as_case, DOUBLED.as_case) == ("generated with methods", "generated")
 
 
+@pytest.mark.parametrize("detail", ["", "elsewhere", "dynamic", "static", "frozen", "default float64"])
+def test_plain_pytorch_takes_however_a_model_is_lowered(detail: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script plays its steps with plain PyTorch, too."""
+    monkeypatch.setitem(_trial.KEEPS, "weights", True)
+    steps = Trials().steps(dataclasses.replace(DOUBLED, steps=(Step("model"), Step("lower", 0, detail))))
+    (call,) = (line.strip() for line in steps if "backend.lower" in line)
+    names = {"backend": _trial.Eager(), "model0": torch.nn.Tanh()}
+    exec(call, names)
+    assert isinstance(names["lowered0"], torch.nn.Tanh)
+
+
 @pytest.mark.parametrize(
     "layout", ["contiguous", "transposed", "stepped", "offset", "expanded", "channels_last", "conj_view"]
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch
+
 from conformance.generate.grammar.builder import Abandoned, Builder, Value
 from conformance.generate.grammar.rules import rule
 from conformance.generate.program import TensorSpec
@@ -70,6 +72,20 @@ def to_argument(b: Builder) -> None:
         target = b.make("slice", f"{target}[1:]", fresh=False)[0]
     statement = _change(b, target)
     b.write(_operator(statement), statement, "writes")
+
+
+@rule("writes", "in_place", "elementwise", "input_mutation", traits=("keeps_writes",), weight=3, operators=1)
+def to_one_of_two(b: Builder) -> None:
+    """Two arguments of a kind may share memory: then who writes to one changes what the other one gives."""
+    written = b.pick(lambda value: value.origin == "argument" and value.dtype != torch.bool)
+    kind = (written.shape, written.dtype)
+    alike = [v for v in b.values if v.origin == "argument" and (v.shape, v.dtype) == kind and v.name != written.name]
+    if not alike:
+        raise Abandoned
+    other = b.draw.choice(alike)
+    statement = _change(b, written)
+    b.write(_operator(statement), statement, "writes")
+    b.make("mul", f"{other} * 2")
 
 
 @rule("writes", "in_place", "elementwise", "input_mutation", traits=("keeps_writes",), weight=3)

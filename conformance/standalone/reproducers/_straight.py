@@ -10,7 +10,17 @@ import torch
 
 from conformance.generate.inputs import arguments_of
 from conformance.generate.play import made_state
-from conformance.generate.program import DYNAMIC, ELSEWHERE, FORWARD, MODES_OF_LOWERING, Call, Program, Step, Trial
+from conformance.generate.program import (
+    DYNAMIC,
+    ELSEWHERE,
+    FORWARD,
+    FROZEN,
+    MODES_OF_LOWERING,
+    Call,
+    Program,
+    Step,
+    Trial,
+)
 
 #: A tensor of more elements stands in inputs.pt.
 _MOST_INLINE = 64
@@ -94,7 +104,7 @@ class Trials:
                     yield f"with {_MODES[step.detail]}:"
                     yield f"    {made})"
                 else:
-                    options = {"": "", ELSEWHERE: ", elsewhere=True"}
+                    options = {"": "", ELSEWHERE: ", elsewhere=True", FROZEN: ", frozen=True"}
                     options |= {name: f", dynamic={value}" for name, value in DYNAMIC.items()}
                     yield f"{made}{options[step.detail]})"
                 self._model_of.append(step.model)

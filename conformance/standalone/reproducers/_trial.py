@@ -53,7 +53,7 @@ FUNCTIONS = [
 class Eager:
     """Plain PyTorch in the backend's place; a model that is lowered keeps its weights where the backend's does."""
 
-    def lower(self, module: Any, dynamic: bool = False, elsewhere: bool = False) -> Any:
+    def lower(self, module: Any, **how: Any) -> Any:
         return copy.deepcopy(module).requires_grad_(False) if KEEPS["weights"] else module
 
     def save_and_load(self, lowered: Any) -> Any:

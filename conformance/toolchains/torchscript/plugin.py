@@ -54,6 +54,7 @@ class TorchScript(Toolchain):
         takes_python=False,
         saves=True,
         moves=True,
+        freezes=True,
         decorator_of_methods="@torch.jit.export",
     )
     conforming = ("reference", "python_control")

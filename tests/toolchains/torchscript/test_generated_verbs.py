@@ -10,6 +10,19 @@ import torch
 from conformance.toolchains.torchscript.verbs.generated import _Maker
 
 
+class Weighted(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.weight
+
+    @torch.jit.export
+    def encode(self, x: torch.Tensor) -> torch.Tensor:
+        return x - self.weight
+
+
 class Constant(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.arange(0.5, 3.0, 0.5) * 3
@@ -30,3 +43,16 @@ def test_a_copy_is_compiled_anew_as_a_lowered_modules_is() -> None:
                 made(x)
         with torch.no_grad():
             assert made(x).is_inference()
+
+
+def test_a_frozen_model_has_its_weights_in_its_graph() -> None:
+    """All of its methods are there, and the model that it was made of is as it was."""
+    session: Any = SimpleNamespace(backend=None)
+    model = Weighted().eval()
+    frozen: Any = _Maker(session).lower_frozen(model)
+    x = torch.tensor([1.0, 2.0])
+    assert torch.equal(frozen(x), x)
+    assert torch.equal(frozen.encode(x), x - 1)
+    assert "prim::GetAttr" not in str(frozen.graph)
+    assert not list(frozen.parameters())
+    assert len(list(model.parameters())) == 1

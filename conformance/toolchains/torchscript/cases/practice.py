@@ -334,3 +334,22 @@ class NearlyAttention(torch.nn.Module):
     def forward(self, query: Tensor, key: Tensor, value: Tensor) -> Tuple[Tensor, Tensor]:  # noqa: UP006
         columns = torch.softmax(query @ key.transpose(-1, -2) / 2.0, dim=-2) @ value
         return columns, torch.softmax(query @ key.permute(0, 3, 1, 2) / 2.0, dim=-1) @ value
+
+
+@case(
+    "frozen",
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.floats(3, 4), make.floats(3, 4)) for _ in "ab"]},
+    touches=(f.parameters,),
+    frozen=True,
+)
+class Frozen(torch.nn.Module):
+    """Weights that are constants of the graph: two models of one code differ in nothing else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scales = torch.nn.Parameter(torch.randn(3, 4))
+        self.register_buffer("shifts", torch.randn(3, 4))
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return x * self.scales + self.shifts - y

@@ -17,6 +17,8 @@ WRITERS = Writers()
 def _script(scenario: Scenario, step: Step) -> list[str]:
     case = step.arguments["case"]
     call = f"torch.jit.script({scenario.model(case, step.arguments['seed'])})"
+    if case_named(case, "torchscript").frozen:
+        call = f"torch.jit.freeze({call})"
     if not step.returned:
         return [call]
     return [f"{scenario.hold(step, step.value, 'scripted', case=case)} = {call}", *answer(scenario, "0")]

@@ -19,10 +19,12 @@ SPEC: Any = None
 LOWERS: bool = False
 
 
-def lowered_of(module: Any) -> Any:
-    """A model, scripted and lowered."""
+def lowered_of(module: Any, frozen: bool = False) -> Any:
+    """A model, scripted and lowered; frozen in between if so asked."""
     scripted = torch.jit.script(copy.deepcopy(module))
     spec = {method: value for method, value in SPEC.items() if hasattr(scripted, method)}
+    if frozen:
+        scripted = torch.jit.freeze(scripted, preserved_attrs=[method for method in spec if method != "forward"])
     if LOWERS:
         return author().lower(scripted, spec)
     return torch._C._jit_to_backend(BACKEND, scripted, spec)  # type: ignore[attr-defined]
@@ -49,9 +51,9 @@ def loaded(data: bytes) -> Any:
 class Backend:
     """The backend, as users lower models to it."""
 
-    def lower(self, module: Any, dynamic: bool = False, elsewhere: bool = False) -> Any:
+    def lower(self, module: Any, dynamic: bool = False, elsewhere: bool = False, frozen: bool = False) -> Any:
         if not elsewhere:
-            return lowered_of(module)
+            return lowered_of(module, frozen)
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
             return loaded(process.submit(lowered_alone, module).result())
 

@@ -39,7 +39,15 @@ class _Maker:
         self._backend = session.backend
 
     def lower(self, module: torch.nn.Module, *, dynamic: bool | None) -> Callable[..., Any]:
+        return self._lowered(torch.jit.script(copy.deepcopy(module)))
+
+    def lower_frozen(self, module: torch.nn.Module) -> Callable[..., Any]:
         scripted = torch.jit.script(copy.deepcopy(module))
+        frozen = torch.jit.freeze(scripted, [SECOND] if hasattr(scripted, SECOND) else None)
+        # as a delegate may have it: equal constants of a program that was saved are one, also where they are results
+        return self.load(self.save(frozen)) if self._backend is None else self._lowered(frozen)
+
+    def _lowered(self, scripted: torch.jit.ScriptModule) -> Callable[..., Any]:
         if self._backend is None:
             cloned: Callable[..., Any] = clone_with_own_type(scripted)
             return cloned

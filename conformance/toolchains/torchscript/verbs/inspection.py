@@ -44,13 +44,18 @@ def state_of(session: Session, module: int) -> dict[str, str]:
         scripted = session.module(module)
         state = {"training": str(scripted.training)}
         for path, inner in scripted.named_modules():
-            concrete = getattr(inner, "_concrete_type", None)
             for name in inner._c._method_names():
                 state[f"{path}.{name}()"] = _digest(inner._c._get_method(name).code)
-            for name in concrete.get_attributes() if concrete is not None else ():
+            for name in _attributes(inner):
                 value = inner._c.getattr(name)
                 state[f"{path}.{name}"] = _digest(encode(value) + str(getattr(value, "requires_grad", "")).encode())
     return state
+
+
+def _attributes(module: Any) -> list[str]:
+    """The attributes of a module that was scripted here; of one that was frozen or loaded, none."""
+    concrete = getattr(module, "_concrete_type", None)
+    return [] if concrete is None else list(concrete.get_attributes())
 
 
 def _digest(data: str | bytes) -> str:
@@ -61,9 +66,9 @@ def _digest(data: str | bytes) -> str:
 def exposes(session: Session, module: int, original: int) -> list[str]:
     """The attributes of the original module that the lowered one still has under the same name."""
     with Subject():
-        concrete = session.module(original)._concrete_type
         lowered = session.module(module)._c
-        return [name for name in concrete.get_attributes() if name != "training" and lowered.hasattr(name)]
+        named = _attributes(session.module(original))
+        return [name for name in named if name != "training" and lowered.hasattr(name)]
 
 
 @verb

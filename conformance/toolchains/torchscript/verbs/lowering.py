@@ -30,11 +30,12 @@ def samples(session: Session, case: str, seed: int) -> list[dict[str, Any]]:
 
 @verb
 def script(session: Session, case: str, seed: int) -> int:
-    """A case's module, scripted."""
+    """A case's module, scripted, and frozen where the case says so."""
     chosen = case_named(case, "torchscript")
     module, _ = chosen.build(seed)
     with Subject():
-        return session.keep(Scripted(torch.jit.script(module), chosen))
+        scripted = torch.jit.script(module)
+        return session.keep(Scripted(torch.jit.freeze(scripted) if chosen.frozen else scripted, chosen))
 
 
 @verb
