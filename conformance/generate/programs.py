@@ -91,8 +91,11 @@ def draw_program(draw: Draw, scope: Scope, most: int | None = None) -> tuple[Pro
     arguments = _arguments(draw, scope, builder)
     if "parameters" not in scope.missing and draw.chance(3):
         _state(draw, scope, builder)
-    focus = _rules(FAMILIES.get(scope.theme, ()), scope.traits, scope.missing)
-    everything = _rules((), scope.traits, scope.missing, by_operators=scope.is_side_by_side)
+    focus: Sequence[Rule] = _rules(FAMILIES.get(scope.theme, ()), scope.traits, scope.missing)
+    everything: Sequence[Rule] = _rules((), scope.traits, scope.missing, by_operators=scope.is_side_by_side)
+    if not scope.is_side_by_side and draw.chance(5):
+        # a compiler that takes a program only as a whole, such as row by row, is given wholes of few kinds
+        focus = everything = [draw.choice(focus or everything) for _ in range(3)]
     if scope.is_side_by_side and draw.chance(3):
         _write_first(builder, scope)
     if builder.optionals:

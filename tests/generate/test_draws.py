@@ -18,6 +18,7 @@ from conformance.generate.grammar.patterns import nearly_again
 from conformance.generate.inputs import arguments_of
 from conformance.generate.program import (
     ELSEWHERE,
+    FROZEN,
     MODES_OF_LOWERING,
     OPTIONAL,
     Call,
@@ -56,8 +57,30 @@ def test_models_are_lowered_in_modes_where_lowering_comes_before_the_first_call(
         trials = drawn(scope_of(toolchain, "elementwise"), 150, 6)
         return {step.detail for trial in trials for step in trial.steps if step.action == "lower"}
 
-    assert ways("torchscript") == {"", ELSEWHERE, *MODES_OF_LOWERING}
+    assert ways("torchscript") == {"", ELSEWHERE, FROZEN, *MODES_OF_LOWERING}
     assert ways("dynamo") == {"", "dynamic", "static"}
+
+
+def test_arguments_share_memory_where_one_is_written_to() -> None:
+    """Any two of a kind, and not always the first."""
+    trials = drawn(scope_of("dynamo", "writes"), 200, 4)
+    pairs = [
+        {getattr(call.arguments[place], "shape", None) for place in call.tied[:2]}
+        for trial in trials
+        if "writes" in trial.programs[0].marks
+        for call in trial.calls
+        if call.tied
+    ]
+    assert len(pairs) > 10
+    assert all(len(shapes) == 1 for shapes in pairs)
+    assert len({call.tied[:2] for trial in trials for call in trial.calls if call.tied}) > 1
+
+
+def test_few_kinds_of_statements_make_a_whole_program() -> None:
+    """A compiler that takes a program only as a whole takes none that has something of everything."""
+    programs = [trial.programs[0].lines for trial in drawn(scope_of("dynamo", "elementwise"), 400, 4)]
+    kinds = [len({line.operator for line in lines}) for lines in programs if len(lines) >= 5]
+    assert sum(number <= 3 for number in kinds) > len(kinds) / 7
 
 
 def test_arguments_are_none_in_one_call_and_tensors_in_another() -> None:

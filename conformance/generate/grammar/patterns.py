@@ -204,7 +204,7 @@ def attention_written_out(b: Builder) -> None:
 def normalised_by_hand(b: Builder) -> None:
     one = b.float_value(least=1)
     dim = b.dim(one)
-    match b.draw.of("softmax", "layer_norm", "rms_norm", "logsumexp"):
+    match b.draw.of("softmax", "layer_norm", "rms_norm", "logsumexp", "length"):
         case "softmax":
             powers = b.make("exp", f"({one} - {one}.amax(dim={dim}, keepdim=True)).exp()")[0]
             b.make("div", f"{powers} / {powers}.sum(dim={b.draw.of(dim, dim, 0)}, keepdim=True)")
@@ -216,6 +216,11 @@ def normalised_by_hand(b: Builder) -> None:
             b.make("rsqrt", f"{centred} * torch.rsqrt({variance} + {b.draw.of('1e-5', '1e-2')})")
         case "rms_norm":
             b.make("rsqrt", f"{one} * torch.rsqrt(({one} * {one}).mean(dim={dim}, keepdim=True) + 1e-5)")
+        case "length":
+            lengths = b.draw.of(f"{one}.norm(dim={dim}, keepdim=True)", f"{one}.square().sum(dim={dim}, keepdim=True)")
+            unit = b.make("div", f"{one} / {lengths}")[0]
+            if "parameters" not in b.missing:
+                b.make("mul", f"{unit} * {parameter(b, one, one.shape[-1:])}")
         case _:
             most = b.make("amax", f"{one}.amax(dim={dim}, keepdim=True)")[0]
             b.make("log", f"({one} - {most}).exp().sum(dim={dim}, keepdim=True).log() + {most}")
