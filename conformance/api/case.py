@@ -50,7 +50,8 @@ class Case:
     #: Those of the features without which a backend may still compute the model: one that lacks them may refuse the
     #: case, and need not.
     touches: frozenset[Feature] = frozenset()
-    #: Whether the scripted module is frozen before it is lowered, so that its weights are constants of its graph.
+    #: Whether the scripted module is frozen before it is lowered, so that its weights are constants of its graph. Of
+    #: TorchScript alone.
     frozen: bool = False
 
     def own_seed(self, seed: int) -> int:

@@ -49,6 +49,7 @@ quantized = _feature(
     "Quantised layers, whose weights are packed when a module is loaded (quantized::conv2d, quantized::linear).",
 )
 parameters = _feature("parameters", "Modules with parameters and buffers, which become part of the lowered module.")
+constants = _feature("constants", "Tensors that are constants of the graph, as torch.jit.freeze makes them of weights.")
 submodules = _feature("submodules", "Modules that call submodules, inlined into the method that is lowered.")
 several_methods = _feature(
     "several_methods", "More than one method in the method compile spec, with different signatures."

@@ -132,6 +132,7 @@ class _Events:
         self._model_of: list[int] = []
         self._first: dict[int, Call] = {}
         self._gone: set[int] = set()
+        self._freezes = scope.traits.freezes and features.constants.name not in scope.missing
 
     def begin(self) -> None:
         """A model of each program, lowered; and now and then a twin of the first with other weights."""
@@ -156,7 +157,7 @@ class _Events:
                 how = ELSEWHERE
             elif not self._scope.traits.is_costly and self._draw.chance(5):
                 how = self._draw.choice(MODES_OF_LOWERING)  # what is costly is lowered in the mode of a call
-            elif self._scope.traits.freezes and self._draw.chance(3):
+            elif self._freezes and self._draw.chance(3):
                 how = FROZEN
         self.steps.append(Step("lower", model, how))
         self._lowered.append(self._models[model])
