@@ -27,6 +27,31 @@ def branch_on_size(b: Builder) -> None:
     b.block("if", text, name, f"{one} + 1.0")
 
 
+@rule("flow", "control_flow", "elementwise", weight=2, operators=1)
+def branch_in_a_branch(b: Builder) -> None:
+    """Two bounds of one number: the inner one may be the narrower or the wider, and is decided or is not."""
+    one = b.pick(lambda value: value.floating and value.rank >= 1)
+    name, size = b.name(), f"{one}.shape[0]"
+    outer, inner = (f"{size} {b.draw.of('<', '>', '<=', '>=')} {b.draw.of(3, 2, 4, 1)}" for _ in "ab")
+    text = (
+        f"if {outer}:\n    if {inner}:\n        {name} = {one} + 1.0\n    else:\n        {name} = {one} * 2.0\n"
+        f"else:\n    {name} = {one} - 3.0"
+    )
+    b.block("if", text, name, f"{one} + 1.0")
+
+
+@rule("flow", "loops", "elementwise", "integers", "mixed_dtypes", weight=2, operators=1)
+def loop_that_promotes(b: Builder) -> None:
+    """What begins as a whole number, and is a float after the first turn."""
+    one = b.float_value()
+    name = b.name()
+    text = (
+        f"{name} = torch.zeros_like({one}, dtype=torch.int64)\n"
+        f"for i in range({b.draw.of('3', '1', '2')}):\n    {name} = {name} + {one} * i"
+    )
+    b.block("for", text, name, f"{one} * 1.0")
+
+
 @rule("flow", "control_flow", "elementwise", weight=2)
 def branch_on_training(b: Builder) -> None:
     one = b.float_value()

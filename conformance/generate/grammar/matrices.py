@@ -129,7 +129,7 @@ def products(b: Builder) -> None:
     b.make(name, text)
 
 
-@rule("matrices", "matmul", weight=2, operators=6)
+@rule("matrices", "matmul", weight=2, operators=8)
 def other_products(b: Builder) -> None:
     one = factor(b, least=2)
     other = b.pick(lambda value: value.dtype == one.dtype and value.rank == 2 and value.shape[-1] == one.shape[-1])
@@ -138,6 +138,8 @@ def other_products(b: Builder) -> None:
     name, text = b.draw.of(
         ("inner", f"torch.inner({one}, {other})"),
         ("einsum", f"torch.einsum('ij,kj->{b.draw.of('ik', 'ki')}', {flat}, {other})"),
+        ("einsum", f"torch.einsum('{b.draw.of('ik,jk', 'jk,ik')}', {flat}, {other})"),  # sides in the alphabet's order
+        ("matmul", f"{flat}{b.draw.of('', '[:1]')} @ {row}"),
         ("tensordot", f"torch.tensordot({one}, {other}, dims=([{one.rank - 1}], [1]))"),
         ("cdist", f"torch.cdist({flat}, {other}, p={b.draw.of('1.0', '2.0')})"),
         ("kron", f"torch.kron({flat}[:2], {other}[:2])"),

@@ -213,6 +213,23 @@ def running_statistic(b: Builder) -> None:
     b.write("copy_" if ".copy_" in after else "mul_", after, "writes")
 
 
+@rule("networks", "recurrent", "submodules", "parameters", "several_outputs", weight=3, operators=3)
+def cell(b: Builder) -> None:
+    """One step of a recurrent layer, from a state or from none."""
+    one = b.pick(lambda value: value.dtype_name == "float32" and value.rank == 2 and 0 not in value.shape)
+    kind = b.draw.of("GRUCell", "LSTMCell", "RNNCell")
+    step = b.module(f"torch.nn.{kind}({one.shape[1]}, 3{b.draw.of('', ', bias=False')})")
+    begun = ""
+    if b.draw.chance(2):
+        state = b.buffer(TensorSpec("float32", (one.shape[0], 3), "contiguous", "ordinary", b.draw.seed()))
+        begun = f", ({state}, {state} * 0.5)" if kind == "LSTMCell" else f", {state}"
+    empty = f"torch.empty(({one.shape[0]}, 3), device='meta')"
+    if kind == "LSTMCell":
+        b.make("lstm_cell", f"{step}({one}{begun})", like=f"({empty}, {empty})", several=2)
+    else:
+        b.make("gru_cell" if kind == "GRUCell" else "rnn_cell", f"{step}({one}{begun})", like=empty)
+
+
 def _of_many(b: Builder) -> Value:
     """A value of so many elements that two draws of them are not the same by accident."""
     one = b.pick(lambda value: value.floating and 0 not in value.shape)

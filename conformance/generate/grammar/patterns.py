@@ -105,7 +105,7 @@ def blocks(b: Builder) -> None:
             b.make("add", f"{first} + {last}")
 
 
-@rule("networks", "recurrent", "submodules", "parameters", "several_outputs", weight=2, operators=1)
+@rule("networks", "recurrent", "submodules", "parameters", "several_outputs", weight=4, operators=1)
 def recurrent(b: Builder) -> None:
     one = b.pick(lambda value: value.dtype_name == "float32" and value.rank == 3 and 0 not in value.shape)
     kind = b.draw.of("GRU", "RNN", "LSTM")
@@ -140,8 +140,9 @@ def modules(b: Builder) -> None:
     if one.dtype_name != "float32" or 0 in one.shape:
         raise Abandoned
     channels, width = one.shape[1], one.shape[-1]
+    groups = [number for number in range(channels, 0, -1) if channels % number == 0]
     kinds = [
-        ("group_norm", f"GroupNorm({b.draw.of(1, channels)}, {channels}, eps={b.draw.of('1e-5', '1e-2')})"),
+        ("group_norm", f"GroupNorm({b.draw.choice(groups)}, {channels}, eps={b.draw.of('1e-5', '1e-2')})"),
         ("layer_norm", f"LayerNorm({width}, elementwise_affine={b.draw.of(True, False)})"),
         ("flatten", f"Flatten({b.draw.of('', '2')})"),
         ("softmax", f"Softmax(dim={b.draw.of(1, -1, 2)})"),

@@ -132,7 +132,7 @@ def norm(b: Builder) -> None:
     b.make(name, text)
 
 
-@rule("reductions", "reductions", "views", "integers", weight=2, operators=5)
+@rule("reductions", "reductions", "views", "integers", weight=2, operators=6)
 def of_long_rows(b: Builder) -> None:
     """Rows that a compiler reduces piece by piece, of which the last may be shorter."""
     one = b.float_value()
@@ -142,8 +142,10 @@ def of_long_rows(b: Builder) -> None:
     many = b.make("repeat", f"{one}.flatten().repeat({times})")[0]
     row = b.make("arange", f"{many} + torch.arange({many}.shape[0]).to({many}.dtype) * 1e-3")[0]
     rows = f"torch.stack([{row}, {row} * 0.5])"
+    half = "" if "half_precision" in b.missing else b.draw.of(".to(torch.bfloat16)", ".half()")
     name, text = b.draw.of(
         ("mean", f"{rows}.mean(dim=-1)"), ("mean", f"{rows}.mean()"), ("sum", f"{rows}.sum(-1)"),
+        ("argmax", f"{rows}{half}.argmax(dim=-1)"),  # a place that the dtype of the values could not hold
         ("var", f"{rows}.var(dim=1)"), ("softmax", f"torch.softmax({row}, dim=0)"), ("amax", f"{rows}.amax(dim=-1)"),
         ("logsumexp", f"torch.logsumexp({rows}, dim=1)"),
     )  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch
+
 from conformance.generate.grammar.builder import Abandoned, Builder, Value, elements
 from conformance.generate.grammar.rules import rule
 
@@ -137,7 +139,9 @@ def split(b: Builder) -> None:
     if b.draw.chance(4):
         b.make("unbind", f"torch.unbind({one}.narrow({dim}, 0, 2), dim={dim})", several=2)
     elif b.draw.chance(2):
-        b.make("chunk", f"torch.chunk({one}, 2, dim={dim})", several=2)
+        wanted = b.draw.of(2, 3, 4)
+        pieces = len(torch.chunk(one.meta, wanted, dim))  # all of one size but the last: fewer than wanted, perhaps
+        b.make("chunk", f"torch.chunk({one}, {wanted}, dim={dim})", several=pieces)
     else:
         b.make("split", f"torch.split({one}, [1, {size - 1}], dim={dim})", several=2)
 

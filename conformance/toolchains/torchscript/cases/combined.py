@@ -34,11 +34,12 @@ class Formulas(torch.nn.Module):
     samples=lambda make: {"forward": [(make.floats(2, 3, 4, 5),) for _ in "ab"]},
 )
 class SidesFromTheEnd(torch.nn.Module):
-    """Sides that are counted from the end, in any order; and orders that do not change places."""
+    """Sides that are counted from the end, in any order; and orders behind one another, which do not change places."""
 
-    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor, Tensor]:  # noqa: UP006
+    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # noqa: UP006
         turned = x.permute(0, 2, 3, 1).transpose(1, 3) + 1.0
-        return x.mean(dim=(-2, -1)), x.sum(dim=(-1, -3)), x.amax(dim=(-1, -2)), turned
+        heads = x.permute(0, 2, 1, 3).permute(1, 3, 0, 2)
+        return x.mean(dim=(-2, -1)), x.sum(dim=(-1, -3)), x.amax(dim=(-1, -2)), turned, heads
 
 
 @case(

@@ -141,3 +141,51 @@ class Lstm(torch.nn.Module):
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         outputs, (hidden, _) = self.lstm(x)
         return outputs, hidden
+
+
+@case(
+    "gated",
+    f.recurrent,
+    f.parameters,
+    f.submodules,
+    f.views,
+    f.scalars,
+    f.control_flow,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(3, 2, 6), make.floats(2, 6)) for _ in "ab"]},
+)
+class Gated(torch.nn.Module):
+    """A layer and a single step, whose gates have a bias of the input's and one of the state's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.GRU(6, 4)
+        self.step = torch.nn.GRUCell(6, 4)
+
+    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        rows, last = self.layer(x)
+        return rows, self.step(y, last[0])
+
+
+@case(
+    "grouped",
+    f.convolution,
+    f.parameters,
+    f.submodules,
+    f.views,
+    f.scalars,
+    f.control_flow,
+    samples=lambda make: {"forward": [(make.floats(2, 4, 5, 6),) for _ in "ab"]},
+)
+class Grouped(torch.nn.Module):
+    """Channels in groups of neighbours, fewer groups than channels and more than one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution = torch.nn.Conv2d(4, 6, 3, groups=2)
+        self.norm = torch.nn.GroupNorm(3, 6)
+        torch.nn.init.normal_(self.norm.weight)
+        torch.nn.init.normal_(self.norm.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.norm(self.convolution(x))
