@@ -111,6 +111,18 @@ def test_other_models_have_one_method(scope: Scope) -> None:
     assert not any(program.others for each in drawn(scope, 100, 5) for program in each.programs)
 
 
+def test_nothing_is_normalised_for_who_cannot_broadcast() -> None:
+    """A row's length is one number where the row has several."""
+
+    def normalises(*missing: str) -> bool:
+        trials = drawn(scope_of("torchscript", "reductions", frozenset(missing)), 150, 3)
+        lines = [line.text for trial in trials for program in trial.programs for line in program.lines]
+        return any(re.search(r"\w [-/*] .*keepdim=True", line) for line in lines)
+
+    assert normalises()
+    assert not normalises("broadcasting")
+
+
 def test_what_a_backend_declares_missing_is_not_drawn() -> None:
     missing = frozenset(
         {"broadcasting", "zero_dim", "empty", "non_contiguous", "large", "non_finite", "float64", "half_precision"}

@@ -201,7 +201,7 @@ def attention_written_out(b: Builder) -> None:
     _again(b, rows, last)
 
 
-@rule("reductions", "reductions", "elementwise", weight=3, operators=1)
+@rule("reductions", "reductions", "elementwise", "broadcasting", weight=3, operators=1)
 def normalised_by_hand(b: Builder) -> None:
     one = b.float_value(least=1)
     dim = b.dim(one)
