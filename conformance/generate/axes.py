@@ -22,6 +22,7 @@ AXES: Mapping[str, tuple[str, ...]] = {
         "ordinary", "small", "halves", "positive", "negative", "zeros", "ones", "minus_zero", "repeated", "sorted",
         "large", "tiny", "inf", "minus_inf", "nan", "all_nan", "extremes", "masked", "far_from_zero", "one_nonzero",
     ),
+    "form": ("method", "in place", "sign", "alias"),
     "state": (
         "none", "parameters", "buffers", "submodules", "in place", "through data", "replaced", "loaded", "refilled",
         "twin", "written",

@@ -23,7 +23,8 @@ _NAMES = {
         "triu"
     ),
     "networks": (
-        "log_softmax nn.functional.adaptive_avg_pool2d nn.functional.avg_pool2d nn.functional.batch_norm "
+        "log_softmax nn.GRU nn.GRUCell nn.LSTM nn.LSTMCell nn.MultiheadAttention nn.TransformerEncoderLayer "
+        "nn.functional.adaptive_avg_pool2d nn.functional.avg_pool2d nn.functional.batch_norm "
         "nn.functional.binary_cross_entropy_with_logits nn.functional.conv1d nn.functional.conv2d "
         "nn.functional.conv_transpose2d nn.functional.cross_entropy nn.functional.elu nn.functional.embedding "
         "nn.functional.gelu nn.functional.glu nn.functional.grid_sample nn.functional.group_norm "

@@ -1,4 +1,4 @@
-"""Samples of PyTorch's operators, from the OpInfo database of its own tests.
+"""Samples of PyTorch's operators and layers, from the databases of its own tests.
 
 Runs in a control's process only: importing the database takes seconds, and brings numpy and pytest with it.
 """
@@ -19,8 +19,11 @@ import torch
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from conformance.api import features
 from conformance.compare.values import decode, encode
 from conformance.operators import DTYPES
+from conformance.operators.forms import IN_PLACE, forms_of
+from conformance.operators.layers import layers
 from conformance.operators.statistics import wider
 from conformance.operators.themes import THEMES, theme_of
 from conformance.operators.variations import needed_features, varied
@@ -28,8 +31,9 @@ from conformance.operators.variations import needed_features, varied
 _DATABASE = "torch.testing._internal.common_methods_invocations"
 #: Of the samples that an OpInfo makes, so many are looked at; those that are tried are spread over them.
 _LOOKED_AT = 48
-#: Of the samples that are varied, so many are by a mode.
+#: Of the samples that are varied, so many are by a mode; of the others, so many by how the operator is written.
 _OF_MODES = 0.45
+_OF_FORMS = 0.3
 #: Modes in which a sample is called, and what the axis "mode" calls them.
 MODES = {"": "no_grad", "inference": "inference", "backward": "backward"}
 #: How the reason begins where PyTorch does not take what was made of a sample.
@@ -73,12 +77,13 @@ class Sample:
 
 @functools.cache
 def database() -> dict[str, Any]:
-    """The OpInfo of each operator under its full name, with the variant: ``div.floor_rounding``.
+    """The OpInfo of each operator under its full name, with the variant: ``div.floor_rounding``; and each layer that is
+    more than one operator, ``nn.GRU``.
 
     Raises ModuleNotFoundError where something is missing that PyTorch's own tests need.
     """
     entries = importlib.import_module(_DATABASE).op_db
-    return {".".join(filter(None, (each.name, each.variant_test_name))): each for each in entries}
+    return {".".join(filter(None, (each.name, each.variant_test_name))): each for each in entries} | layers()
 
 
 def dtypes_of(operator: str) -> list[str]:
@@ -179,6 +184,7 @@ def _sample(
     layouts: bool = True,
 ) -> Sample | str:
     leaves, structure = pytree.tree_flatten((raw.input, raw.args, raw.kwargs))
+    form, called = _form(entry, vary)
     places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
 
     def plain(*tensors: torch.Tensor) -> Any:
@@ -186,14 +192,14 @@ def _sample(
         for place, tensor in zip(places, tensors, strict=True):
             arguments[place] = tensor
         first, others, named = pytree.tree_unflatten(arguments, structure)
-        return entry(first, *others, **named)
+        return called(first, *others, **named)
 
     def function(*tensors: torch.Tensor) -> torch.Tensor | tuple[torch.Tensor, ...]:
         return _tensors_of(plain(*tensors))
 
     tensors = [leaves[place] for place in places]
-    change = ""
-    if vary is not None and tensors:
+    change = f"form={form}" if form else ""
+    if vary is not None and tensors and not form:
         try:
             tensors, change = varied(tensors, vary, pointwise=pointwise, layouts=layouts)
         except RuntimeError as error:
@@ -208,16 +214,22 @@ def _sample(
     except Exception as error:
         return f"{INVALID if change else 'eager PyTorch fails'}: {in_a_line(error)}"
     settled = not random_operators.seen and not entry.name.startswith(_UNINITIALISED)
-    called = f"{'.'.join(filter(None, [entry.name, entry.variant_test_name]))}({_told(raw, tensors)})"
+    call = f"{'.'.join(filter(None, [entry.name, entry.variant_test_name]))}({_told(raw, tensors)})"
     values = _values(tensors, change, mode)
     shapes = tuple(tuple(each.shape) for each in tensors)
-    needs = tuple(needed_features(tensors))
-    return Sample(function, inputs, encode(expected), settled, plain, values, called, mode, needs, shapes)
+    needs = (*needed_features(tensors), *((features.in_place.name,) if form == IN_PLACE else ()))
+    return Sample(function, inputs, encode(expected), settled, plain, values, call, mode, needs, shapes)
+
+
+def _form(entry: Any, vary: random.Random | None) -> tuple[str, Callable[..., Any]]:
+    """How an operator is written, and what to call for it: most often its function, which has no name."""
+    forms = forms_of(entry) if vary is not None and vary.random() < _OF_FORMS else []
+    return vary.choice(forms) if vary is not None and forms else ("", entry)
 
 
 def _values(tensors: Sequence[torch.Tensor], change: str, mode: str) -> tuple[str, ...]:
     """Where a sample lies on the axes."""
-    found = {change} if change else {"value=ordinary"}
+    found = {change or "value=ordinary"}
     found.add(f"mode={MODES[mode]}")
     for each in tensors:
         found.add(f"dtype={str(each.dtype).removeprefix('torch.')}")
@@ -236,7 +248,12 @@ def _told(raw: Any, tensors: Sequence[torch.Tensor]) -> str:
         return _Words(outline_of(next(remaining))) if isinstance(value, torch.Tensor) else value
 
     first, others, named = pytree.tree_map(told, (raw.input, raw.args, raw.kwargs))
-    return ", ".join([*(f"{each!r:.60}" for each in (first, *others)), *(f"{key}={named[key]!r:.60}" for key in named)])
+    words = [_short(each) for each in (first, *others)] + [f"{key}={_short(value)}" for key, value in named.items()]
+    return ", ".join(words)
+
+
+def _short(value: Any) -> str:
+    return " ".join(repr(value).split())[:60]
 
 
 class _Words(str):

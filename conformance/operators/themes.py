@@ -7,7 +7,7 @@ THEMES = ("pointwise", "reductions", "linear-algebra", "shapes", "indexing", "ne
 #: Beginnings of names, by theme: the first that fits.
 _BEGINNINGS = {
     "networks": (
-        "nn.functional.",
+        "nn.",
         "native_",
         "_native_",
         "_batch_norm",

@@ -64,7 +64,8 @@ def needed_features(tensors: Sequence[Tensor]) -> list[str]:
         found.append(features.zero_dim.name)
     if not all(each.is_contiguous() for each in dense):
         found.append(features.non_contiguous.name)
-    if any(not bool(each.isfinite().all()) for each in dense):
+    # of dtypes of eight bits PyTorch cannot say it (torch 2.13)
+    if any(each.dtype.itemsize > 1 and not bool(each.isfinite().all()) for each in dense):
         found.append(features.non_finite.name)
     if len({each.dtype for each in dense}) > 1:
         found.append(features.mixed_dtypes.name)

@@ -7,10 +7,15 @@ from collections import Counter
 
 import pytest
 import torch
+from torch.utils import _pytree as pytree
 
+from conformance.api.errors import ConformanceFailure
+from conformance.compare.comparison import assert_close
 from conformance.compare.values import decode
+from conformance.generate.axes import AXES
 from conformance.operators import samples
 from conformance.operators.common import COMMON
+from conformance.operators.forms import forms_of
 from conformance.operators.statistics import unstable
 from conformance.operators.themes import THEMES, theme_of
 from conformance.operators.variations import needed_features, varied
@@ -107,3 +112,58 @@ def test_a_seed_says_which_samples_are_drawn_and_the_first_is_as_pytorch_has_it(
         assert plain.call.startswith("add(float32[")
         assert torch.equal(plain.function(*decode(plain.inputs)), decode(plain.expected))
     assert len({value for seed in range(12) for each in drawn(seed) for value in each.values}) > 10
+
+
+@pytest.mark.parametrize("operator", ["add", "clamp", "nn.functional.relu", "index_add", "nn.functional.conv2d", "nn.GRU"])
+def test_however_an_operator_is_written_it_gives_the_same_and_leaves_its_arguments(operator: str) -> None:
+    entry = samples.database()[operator]
+    sample = next(iter(entry.sample_inputs("cpu", torch.float32, set_seed=False)))
+    before = pytree.tree_map_only(torch.Tensor, torch.clone, sample.input)
+    expected = entry(sample.input, *sample.args, **sample.kwargs)
+    for _, written in forms_of(entry):
+        assert_close(written(sample.input, *sample.args, **sample.kwargs), expected, "the operator")
+        assert_close(sample.input, before, "its argument")
+
+
+def test_an_operator_is_written_in_all_the_ways_that_pytorch_has() -> None:
+    found = {name: [form for form, _ in forms_of(entry)] for name, entry in samples.database().items()}
+    assert found["sub"] == ["method", "in place", "sign", "alias"]
+    assert found["cat"] == ["alias", "alias"]
+    assert found["nn.LSTM"] == []
+    counts = Counter(form for forms in found.values() for form in forms)
+    assert counts["method"] > 250 and counts["in place"] > 100 and counts["sign"] > 15 and counts["alias"] > 50
+    assert set(counts) == set(AXES["form"])
+
+
+def test_some_samples_are_written_otherwise_and_those_in_place_need_the_feature() -> None:
+    found = [each for seed in range(60) for each in samples.varied_samples_of("sub", "float32", seed, 4, [])]
+    drawn = [each for each in found if isinstance(each, samples.Sample)]
+    in_place = [each for each in drawn if "form=in place" in each.values]
+    assert {value for each in drawn for value in each.values} >= {f"form={each}" for each in AXES["form"]}
+    assert in_place and all("in_place" in each.needs for each in in_place)
+    assert not any("in_place" in each.needs for each in drawn if each not in in_place)
+
+
+def test_layers_of_more_than_one_operator_have_samples_with_their_weights_among_the_inputs() -> None:
+    layers = [name for name in samples.database() if name.startswith("nn.") and not name.startswith("nn.functional.")]
+    assert len(layers) >= 9
+    for name in layers:
+        (sample,) = samples.samples_of(name, "float32", 3, 1)
+        assert isinstance(sample, samples.Sample), sample
+        assert sample.call.startswith(f"{name}(float32[") and "\n" not in sample.call
+        inputs = decode(sample.inputs)
+        assert len(inputs) > 2
+        assert_close(sample.function(*inputs), decode(sample.expected), name)
+        changed = [each * 2 if each.is_floating_point() else each for each in inputs[1:]]
+        with pytest.raises(ConformanceFailure):
+            assert_close(sample.function(inputs[0], *changed), decode(sample.expected), name)
+
+
+@pytest.mark.parametrize("layer", ["nn.GRU", "nn.MultiheadAttention"])
+def test_a_layer_is_traced_with_its_weights_as_inputs(layer: str) -> None:
+    (sample,) = samples.samples_of(layer, "float32", 3, 1)
+    assert isinstance(sample, samples.Sample)
+    inputs = decode(sample.inputs)
+    traced = torch.jit.trace(lambda *tensors: sample.function(*tensors), inputs, check_trace=False)
+    assert len(list(traced.graph.inputs())) == len(inputs)
+    assert_close(traced(*inputs), decode(sample.expected), layer)

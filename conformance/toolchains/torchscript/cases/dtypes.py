@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from conformance.api import features as f
+from conformance.api.maker import Maker
 from conformance.toolchains.torchscript.cases import case
 
 
@@ -98,3 +99,27 @@ class ComplexNumbers(torch.nn.Module):
 class MixedDtypes(torch.nn.Module):
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         return x - y
+
+
+@case(
+    "far_places",
+    f.half_precision,
+    f.reductions,
+    f.several_outputs,
+    f.scalars,
+    samples=lambda make: {"forward": [(_with_peaks(make, torch.half),), (_with_peaks(make, torch.bfloat16),)]},
+    touches=(f.integers,),
+)
+class FarPlaces(torch.nn.Module):
+    """Places of the largest, which are whole numbers, and larger than those that the dtype of the values has."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return x.argmax(1), torch.topk(x, 2, dim=1)[1], x.max(1)[1]
+
+
+def _with_peaks(make: Maker, dtype: torch.dtype) -> Tensor:
+    """Rows of numbers below one, but for two that are larger."""
+    rows = make.positive(2, 4000) - 0.5
+    for row, (largest, second) in zip(rows, ((3579, 2051), (2467, 3993)), strict=True):
+        row[largest], row[second] = 5.0, 3.0
+    return rows.to(dtype)

@@ -167,3 +167,45 @@ class Fork(torch.nn.Module):
 
 def _taken_away(x: Tensor, y: Tensor) -> Tensor:
     return x - y
+
+
+@case(
+    "bound_in_a_bound",
+    f.scalars,
+    f.control_flow,
+    samples=lambda make: {"forward": [(make.floats(3), count) for count in (1, 3, 5, 7, 9)]},
+)
+class BoundInABound(torch.nn.Module):
+    """Who is below five need not be below two; who is above four need not be above seven."""
+
+    def forward(self, x: Tensor, count: int) -> Tensor:
+        if count < 5:
+            x = x + 1.0
+            if count < 2:
+                x = x + 10.0
+        if count > 4:
+            x = x - 1.0
+            if count > 7:
+                x = x - 10.0
+        return x
+
+
+@case(
+    "draws",
+    f.random_numbers,
+    f.loops,
+    f.reductions,
+    f.booleans,
+    samples=lambda make: {"forward": [(make.floats(3),) for _ in "ab"]},
+    touches=(f.mixed_dtypes, f.zero_dim, f.broadcasting),
+)
+class Draws(torch.nn.Module):
+    """Random numbers of which no part of the result is left, unless two draws are the same, of one turn or of two."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        last = torch.zeros(50)
+        for _ in range(2):
+            drawn = torch.rand(50)
+            x = x + (drawn == torch.rand(50)).all() + (drawn == last).all() + (drawn < 0).any() + (drawn >= 1).any()
+            last = drawn
+        return x
