@@ -17,8 +17,9 @@ from torch.utils import _pytree as pytree
 _DATABASE = "torch.testing._internal.common_modules"
 #: Layers that no function of ``torch.nn.functional`` stands for, which would have samples of its own.
 _LAYERS = (
-    "GRU GRUCell LSTM LSTMCell MultiheadAttention RNN RNNCell TransformerDecoderLayer TransformerEncoderLayer"
-).split()
+    "GRU", "GRUCell", "LSTM", "LSTMCell", "MultiheadAttention", "RNN", "RNNCell", "TransformerDecoderLayer",
+    "TransformerEncoderLayer",
+)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +59,7 @@ class LayerInfo:
 
     def __call__(self, first: Any, layer: torch.nn.Module, weights: dict[str, Any], *others: Any, **named: Any) -> Any:
         """Call a layer with such parameters in the place of its own."""
-        if not torch.jit.is_tracing():
+        if not torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
             return torch.func.functional_call(layer, weights, (first, *others), named)
         with stateless._reparametrize_module(layer, weights):  # what functional_call does, and refuses to have traced
             return layer(first, *others, **named)
@@ -70,7 +71,8 @@ def layers() -> dict[str, LayerInfo]:
     Raises ModuleNotFoundError where something is missing that PyTorch's own tests need.
     """
     found = importlib.import_module(_DATABASE).module_db
-    return {f"nn.{name}": LayerInfo(each) for each in found for name in _LAYERS if each.name == f"nn.{name}"}
+    wanted = {f"nn.{name}" for name in _LAYERS}
+    return {each.name: LayerInfo(each) for each in found if each.name in wanted}
 
 
 def _without_gradients(tree: Any) -> Any:

@@ -34,6 +34,8 @@ _LOOKED_AT = 48
 #: Of the samples that are varied, so many are by a mode; of the others, so many by how the operator is written.
 _OF_MODES = 0.45
 _OF_FORMS = 0.3
+#: Where one sample is asked for, so many are as PyTorch has them.
+_AS_IT_IS = 0.3
 #: Modes in which a sample is called, and what the axis "mode" calls them.
 MODES = {"": "no_grad", "inference": "inference", "backward": "backward"}
 #: How the reason begins where PyTorch does not take what was made of a sample.
@@ -118,8 +120,8 @@ def samples_of(operator: str, dtype: str, seed: int, count: int) -> Iterator[Sam
 def varied_samples_of(
     operator: str, dtype: str, seed: int, count: int, modes: Sequence[str], *, layouts: bool = True
 ) -> Iterator[Sample | str]:
-    """``count`` samples, the same ones for the same arguments: the first as PyTorch has it, the others each changed in
-    one way, by :func:`~conformance.operators.variations.varied`, or by a mode; without ``layouts`` each lies
+    """``count`` samples, the same ones for the same arguments: the first of several as PyTorch has it, the others each
+    changed in one way, by :func:`~conformance.operators.variations.varied`, or by a mode; without ``layouts`` each lies
     in memory as PyTorch made it. For one that PyTorch cannot make or takes not, the reason."""
     entry = database()[operator]
     draw = random.Random(f"{seed} {operator} {dtype}")
@@ -131,10 +133,12 @@ def varied_samples_of(
             yield found
             return
         chosen = draw.sample(found, min(count, len(found)))
+        as_it_is = count > 1 or draw.random() < _AS_IT_IS
         for index in range(count):
             raw = chosen[index % len(chosen)]
-            mode = draw.choice(modes) if modes and index and draw.random() < _OF_MODES else ""
-            vary = draw if index and not mode else None
+            changes = index > 0 or not as_it_is
+            mode = draw.choice(modes) if modes and changes and draw.random() < _OF_MODES else ""
+            vary = draw if changes and not mode else None
             yield _sample(entry, raw, vary=vary, mode=mode, pointwise=pointwise, layouts=layouts)
 
 

@@ -25,6 +25,8 @@ from conformance.toolchains import toolchain_named
 
 #: How many samples of an operator are tried before another is drawn: the first is PyTorch's own, the others are varied.
 SAMPLES_OF_A_DRAW = 3
+#: The same of a common one when it is drawn first: what is wrong altogether shows in one, and many are seen early.
+SAMPLES_OF_THE_FIRST_DRAW = 1
 #: Of the draws of an operator that takes float32, so many are in float32 at least.
 _OF_FLOATS = 0.4
 _VERDICTS = {
@@ -59,8 +61,8 @@ def try_operators(context: CellContext) -> None:
         modes += ["backward", "backward"]  # which shows what the way forward gives, too
     began = time.monotonic()
     try:
-        for operator, dtype, seed in _drawn(operators, found.seed):
-            samples = context.operators.varied(operator, dtype, seed=seed, count=SAMPLES_OF_A_DRAW, modes=modes)
+        for operator, dtype, seed, count in _drawn(operators, found.seed):
+            samples = context.operators.varied(operator, dtype, seed=seed, count=count, modes=modes)
             for sample, tried in samples:
                 found.add(operator, dtype, sample, tried)
                 if found.is_enough(share, time.monotonic() - began) or tried.message.startswith(LEFT):
@@ -74,16 +76,18 @@ def try_operators(context: CellContext) -> None:
     found.judge(context)
 
 
-def _drawn(operators: Mapping[str, list[str]], seed: int) -> Iterator[tuple[str, str, int]]:
-    """Operators, each with a dtype and a seed for its samples, for ever: the common ones, then each once, then each
-    once again. Half of the time the dtype is float32, where an operator has that."""
+def _drawn(operators: Mapping[str, list[str]], seed: int) -> Iterator[tuple[str, str, int, int]]:
+    """Operators, each with a dtype, a seed for its samples and how many they are, for ever: the common ones, then each
+    once, then each once again. Half of the time the dtype is float32, where an operator has that."""
     draw = random.Random(seed)
     names = sorted(operators)
     common = [name for name in names if name in COMMON]
-    for name in itertools.chain(draw.sample(common, len(common)), _again_and_again(names, draw)):
+    first = ((name, SAMPLES_OF_THE_FIRST_DRAW) for name in draw.sample(common, len(common)))
+    others = ((name, SAMPLES_OF_A_DRAW) for name in _again_and_again(names, draw))
+    for name, count in itertools.chain(first, others):
         dtypes = operators[name]
         dtype = "float32" if "float32" in dtypes and draw.random() < _OF_FLOATS else draw.choice(dtypes)
-        yield name, dtype, draw.getrandbits(32)
+        yield name, dtype, draw.getrandbits(32), count
 
 
 def _again_and_again(names: Sequence[str], draw: random.Random) -> Iterator[str]:

@@ -78,6 +78,24 @@ def whole(b: Builder) -> None:
     b.make(name, text)
 
 
+@rule("dtypes", "integers", weight=2, operators=4)
+def by_a_whole_number(b: Builder) -> None:
+    """What compilers make shifts and masks of, where it is a power of two: of numbers below zero, too."""
+    one = b.pick(lambda value: value.integral)
+    number = b.draw.of(2, 4, 8, 3, 10, 1)
+    name, text = b.draw.of(
+        ("div", f"torch.div({one}, {number}, rounding_mode='{b.draw.of('trunc', 'floor')}')"),
+        ("fmod", f"torch.fmod({one}, {number})"),
+        ("remainder", f"{one} % {number}"),
+        ("floor_divide", f"{one} // {number}"),
+        ("mul", f"{one} * {number} - {number}"),
+        ("__rshift__", f"{one} >> {b.draw.of(1, 2)}"),
+        ("__lshift__", f"{one} << {b.draw.of(1, 2)}"),
+        ("bitwise_and", f"{one} & {number}"),
+    )
+    b.make(name, text)
+
+
 @rule("dtypes", "booleans")
 def of_booleans(b: Builder) -> None:
     one = b.pick(lambda value: str(value.dtype) == "torch.bool")

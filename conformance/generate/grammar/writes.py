@@ -100,15 +100,20 @@ def to_buffer(b: Builder) -> None:
 
 @rule("writes", "in_place", "elementwise", "input_mutation", traits=("keeps_writes",), weight=3, operators=1)
 def kept_before_it_changes(b: Builder) -> None:
-    """A buffer keeps what a value was before the model changes that, as recurrent models keep their last state."""
+    """A buffer keeps what a value was before the model changes that, or the caller does, as recurrent models keep their
+    last state."""
     source = b.pick(lambda value: value.origin == "argument" or value.fresh)
     kept = b.buffer(TensorSpec(source.dtype_name, source.shape, "contiguous", "ordinary", b.draw.seed()))
+    by_the_caller = source.origin == "argument" and b.draw.chance(2)
+    if by_the_caller:
+        b.make("add", f"{kept} + {source}")
     copied = b.draw.of(
         f"{kept}.copy_({source})", f"{kept}[...] = {source}" if source.rank else f"{kept}.copy_({source})"
     )
     b.write("copy_", copied, "writes")
-    statement = _change(b, source)
-    b.write(_operator(statement), statement, "writes")
+    if not by_the_caller:
+        statement = _change(b, source)
+        b.write(_operator(statement), statement, "writes")
     if b.draw.chance(2):
         b.make("add", f"{kept} + {source}")
 

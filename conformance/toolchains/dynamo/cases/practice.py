@@ -193,3 +193,59 @@ class NotLess(torch.nn.Module):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         return torch.where(~(x < 1.0), x * 2, -1.0), torch.where(torch.logical_not(x >= 0.5), 3.0, x)
+
+
+@case(
+    "gated",
+    f.matmul,
+    f.parameters,
+    f.elementwise,
+    f.views,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(2, 6), make.floats(2, 4)) for _ in "ab"]},
+)
+class Gated(torch.nn.Module):
+    """Steps of recurrent layers, whose gates have a bias of the input's and one of the state's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gru = torch.nn.GRUCell(6, 4)
+        self.lstm = torch.nn.LSTMCell(6, 4)
+
+    def forward(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.gru(x, state), *self.lstm(x, (state, state * 2))
+
+
+@case(
+    "grouped",
+    f.convolution,
+    f.parameters,
+    f.views,
+    samples=lambda make: {"forward": [(make.floats(2, 4, 5, 6),) for _ in "ab"]},
+)
+class Grouped(torch.nn.Module):
+    """Channels in groups of neighbours, fewer groups than channels and more than one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution = torch.nn.Conv2d(4, 6, 3, groups=2)
+        self.norm = torch.nn.GroupNorm(3, 6)
+        torch.nn.init.normal_(self.norm.weight)
+        torch.nn.init.normal_(self.norm.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.norm(self.convolution(x))
+
+
+@case(
+    "quotients",
+    f.integers,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.integers(12),), (make.integers(12, dtype=torch.int32),)]},
+)
+class Quotients(torch.nn.Module):
+    """Quotients of whole numbers below zero and their remainders, rounded down and towards zero."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        towards_zero, below = torch.div(x, 4, rounding_mode="trunc"), torch.div(x, 4, rounding_mode="floor")
+        return towards_zero, below, torch.fmod(x, 4), x % 4 + x // 8
