@@ -21,7 +21,7 @@ from conformance.compare.values import expect_memory, tensors_in
 
 
 def observed(result: Any, arguments: Sequence[Any], module: torch.nn.Module) -> dict[str, Any]:
-    """What a call gave: its result, and of each tensor in it strides, flags, and whose memory it is.
+    """What a call gave: its result, of each tensor in it strides and flags, and whose memory is whose.
 
     ``result`` keeps its structure; of tensors there are copies, since what follows may change them.
     """
@@ -50,16 +50,18 @@ def strides_of(tensor: torch.Tensor) -> list[int]:
 
 
 def aliases(tensors: Sequence[torch.Tensor], arguments: Sequence[Any], module: torch.nn.Module) -> list[list[str]]:
-    """Pairs of a result and of another result, an argument or a part of the model that lie in one memory, by name."""
+    """Pairs that lie in one memory, by name: a part of the model and an argument, and a result and another result, an
+    argument or a part of the model."""
     owners: dict[int, list[str]] = {}
     for index, each in enumerate(arguments):
         if isinstance(each, torch.Tensor) and each.numel():
             owners.setdefault(memory_of(each), []).append(f"argument {index}")
-    if tensors:
-        for name, each in (*module.named_parameters(), *module.named_buffers()):
-            if each.numel():
-                owners.setdefault(memory_of(each), []).append(name)
     found = []
+    parts = [part for part in (*module.named_parameters(), *module.named_buffers()) if part[1].numel()]
+    for name, each in parts:
+        found += [[name, owner] for owner in owners.get(memory_of(each), ())]
+    for name, each in parts:
+        owners.setdefault(memory_of(each), []).append(name)
     for index, each in enumerate(tensors):
         if each.numel() and each.layout == torch.strided:
             place = memory_of(each)

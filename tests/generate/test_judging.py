@@ -163,6 +163,25 @@ def test_aliases_made_and_lost_are_seen() -> None:
     assert "aliases" in found(ADD, around, Rules(aliases=False))
 
 
+def test_a_buffer_that_takes_over_the_memory_of_an_argument_is_seen() -> None:
+    buffer = dataclasses.replace(FLOAT, seed=4)
+    lines = (Line("add", "v0 = x0 + self.b0"), Line("copy_", "self.b0.copy_(x0)"))
+    program = Program((("x0", "Tensor"),), lines, "v0", buffers=(("b0", buffer),), marks=("writes",))
+    trial = dataclasses.replace(trial_of("", FLOAT), programs=(program,))
+
+    def around(module: torch.nn.Module) -> Callable[..., Any]:
+        def call(x: torch.Tensor) -> Any:
+            result = module(x)
+            with torch.no_grad():
+                module.get_buffer("b0").set_(x)  # type: ignore[call-overload]
+            return result
+
+        return call
+
+    assert found(trial, lambda module: module) == []
+    assert found(trial, around) == ["aliases"]
+
+
 def test_a_former_result_that_is_overwritten_is_seen() -> None:
     def around(module: torch.nn.Module) -> Callable[..., Any]:
         results: list[torch.Tensor] = []

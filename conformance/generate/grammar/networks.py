@@ -195,7 +195,7 @@ def interpolate(b: Builder) -> None:
     modes += [f"mode='{kind}', align_corners={flag}" for kind in ("bilinear", "bicubic") for flag in (False, True)]
     size = b.draw.of(
         "scale_factor=2.0", "scale_factor=0.5", "scale_factor=1.5", "scale_factor=1.3", "size=(3, 4)", "size=(1, 7)",
-        "size=(4, 6)", "size=7",
+        "size=(4, 6)", "size=7", "scale_factor=1.7", "scale_factor=(2.3, 1.6)", "scale_factor=0.7",
     )  # fmt: skip
     mode = modes[0] if b.draw.chance(3) else b.draw.choice(modes)
     b.make("interpolate", f"F.interpolate({one}, {size}, {mode})")

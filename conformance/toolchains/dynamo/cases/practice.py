@@ -249,3 +249,20 @@ class Quotients(torch.nn.Module):
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         towards_zero, below = torch.div(x, 4, rounding_mode="trunc"), torch.div(x, 4, rounding_mode="floor")
         return towards_zero, below, torch.fmod(x, 4), x % 4 + x // 8
+
+
+@case(
+    "rescaled",
+    f.views,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(1, 2, 8, 5),) for _ in "ab"]},
+    touches=(f.convolution,),
+)
+class Rescaled(torch.nn.Module):
+    """Pictures that are so many times as large: places are told by the factor, and not by the sizes, which are rounded
+    down."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        smooth = functional.interpolate(x, scale_factor=1.7, mode="bilinear", align_corners=False)
+        by_sizes = functional.interpolate(x, scale_factor=1.7, mode="bilinear", recompute_scale_factor=True)
+        return smooth, by_sizes, functional.interpolate(x, scale_factor=(0.4, 2.3))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from conformance.api import features as f
 from conformance.toolchains.torchscript.cases import case
@@ -189,3 +190,21 @@ class Grouped(torch.nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.norm(self.convolution(x))
+
+
+@case(
+    "rescaled",
+    f.convolution,
+    f.scalars,
+    f.control_flow,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(1, 2, 8, 5),) for _ in "ab"]},
+)
+class Rescaled(torch.nn.Module):
+    """Pictures of another size, and so many times as large: then places are told by the factor, and not by the sizes,
+    which are rounded down."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        sized = functional.interpolate(x, size=[3, 7])
+        smooth = functional.interpolate(x, scale_factor=1.7, mode="bilinear", align_corners=False)
+        return sized, smooth, functional.interpolate(x, scale_factor=[0.4, 2.3])
