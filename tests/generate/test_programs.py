@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import re
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from generate.drawn import ByChance, drawn, scope_of
 from conformance.generate import OPERATORS, THEMES_OF_PROGRAMS, THEMES_OF_SCENARIOS, TRAINING
 from conformance.generate.axes import AXES
 from conformance.generate.grammar import RULES, Abandoned, Builder, Rule
+from conformance.generate.grammar.lacking import AlikeOperands
 from conformance.generate.inputs import arguments_of, make
 from conformance.generate.places import values_of
 from conformance.generate.play import build
@@ -111,16 +113,39 @@ def test_other_models_have_one_method(scope: Scope) -> None:
     assert not any(program.others for each in drawn(scope, 100, 5) for program in each.programs)
 
 
-def test_nothing_is_normalised_for_who_cannot_broadcast() -> None:
-    """A row's length is one number where the row has several."""
+@pytest.mark.filterwarnings("ignore:.*degrees of freedom")
+@pytest.mark.parametrize("missing", ["broadcasting", "mixed_dtypes"])
+@pytest.mark.parametrize("toolchain", ["torchscript", "dynamo"])
+def test_operands_are_alike_for_who_must_have_them_so(toolchain: str, missing: str) -> None:
+    found = 0
+    for theme in ("operators", "elementwise", "networks", "matrices", "reductions", "flow", "writes"):
+        for trial in drawn(scope_of(toolchain, theme, frozenset({missing})), 25, 7):
+            model, call = build(trial.programs[0], 0), trial.calls[0]
+            with torch.no_grad(), AlikeOperands({missing}), contextlib.suppress(RuntimeError, IndexError):
+                model(*arguments_of(call))  # which may raise what PyTorch does, and not what the mode does
+                found += 1
+    assert found > 100
 
-    def normalises(*missing: str) -> bool:
-        trials = drawn(scope_of("torchscript", "reductions", frozenset(missing)), 150, 3)
-        lines = [line.text for trial in trials for program in trial.programs for line in program.lines]
-        return any(re.search(r"\w [-/*] .*keepdim=True", line) for line in lines)
 
-    assert normalises()
-    assert not normalises("broadcasting")
+REFUSED: tuple[Callable[[torch.Tensor, torch.Tensor], torch.Tensor], ...] = (
+    lambda row, table: table + row,
+    lambda row, table: row.mul(table),
+    lambda row, table: torch.where(table > 0, table, row),
+    lambda row, table: table + table.double(),
+    lambda row, table: table.long().add_(table > 0),
+    lambda row, table: torch.clamp(table, min=table.half()),
+)
+
+
+def test_operators_of_other_kinds_may_have_operands_that_are_not_alike() -> None:
+    row, table = torch.ones(4), torch.ones(3, 4)
+    with AlikeOperands({"broadcasting", "mixed_dtypes"}):
+        assert (table + 1 - torch.ones(()) * table).shape == (table @ row).unsqueeze(1).expand(3, 4).shape
+        assert torch.nn.functional.linear(table, table, row[:3]).shape == (3, 3)
+        assert torch.where(table > 0, table, table).dtype == torch.float32
+        for refused in REFUSED:
+            with pytest.raises(ValueError, match="operands"):
+                refused(row, table)
 
 
 def test_what_a_backend_declares_missing_is_not_drawn() -> None:

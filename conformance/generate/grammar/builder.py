@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-import warnings
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ import torch
 
 from conformance.generate.dead_code import names_used
 from conformance.generate.drawing import Draw
+from conformance.generate.grammar.lacking import asked
 from conformance.generate.inputs import conj_view
 from conformance.generate.program import FORWARD, OPTIONAL, OWN_CLASS, Line, Method, Program, TensorSpec
 from conformance.toolchains import ProgramTraits
@@ -263,8 +263,7 @@ class Builder:
         if operator in self.traits.lacks:
             raise Abandoned
         try:
-            with warnings.catch_warnings(), torch.no_grad():
-                warnings.simplefilter("ignore")
+            with asked(self.missing):
                 exec(statement, self._names)
         except (NameError, SyntaxError):
             raise  # the rule is wrong, and not what it was drawn for
@@ -297,8 +296,7 @@ class Builder:
 
     def _evaluate(self, expression: str) -> Any:
         try:
-            with warnings.catch_warnings(), torch.no_grad():
-                warnings.simplefilter("ignore")
+            with asked(self.missing):
                 return eval(expression, self._names)
         except (NameError, SyntaxError):
             raise  # the rule is wrong, and not what it was drawn for

@@ -230,13 +230,14 @@ def where_given(b: Builder) -> None:
         raise Abandoned
     one, given = b.pick(lambda value: value.floating or value.integral), b.draw.choice(b.optionals)
     name, with_it = b.name(), b.draw.of(f"{one} + {given}", f"{one} * {given}", f"{one} - {given} * 2")
-    text = b.draw.of(
-        f"{name} = {one} * 0.5\nif {given} is not None:\n    {name} = {with_it}",
-        f"if {given} is None:\n    {name} = {one} - 1.0\nelse:\n    {name} = {with_it}",
-        f"{name} = {with_it} if {given} is not None else {one} * 2.0",
-        f"{name} = {one}\nif {given} is not None:\n    {name} = torch.clamp({name}, {given}, {one} + 1.0)",
+    bounded = f"torch.clamp({one}, {given}, {one} + 1.0)"
+    text, like = b.draw.of(
+        (f"{name} = {one} * 0.5\nif {given} is not None:\n    {name} = {with_it}", with_it),
+        (f"if {given} is None:\n    {name} = {one} - 1.0\nelse:\n    {name} = {with_it}", with_it),
+        (f"{name} = {with_it} if {given} is not None else {one} * 2.0", with_it),
+        (f"{name} = {one}\nif {given} is not None:\n    {name} = {bounded}", bounded),
     )
-    b.block("if", text, name, with_it)
+    b.block("if", text, name, like)
 
 
 @rule("flow", "elementwise", "reductions", "parameters", traits=("trains",), weight=4, operators=1)
