@@ -12,10 +12,11 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
-#: What Python calls for signs that are no methods' names.
+#: The elementwise operator that is meant by what Python calls for a sign, or PyTorch tags otherwise.
 _SIGNS = {
-    "iadd": "add", "isub": "sub", "imul": "mul", "idiv": "div", "truediv": "div", "floordiv": "floor_divide",
-    "mod": "remainder",
+    "iadd": "add", "isub": "sub", "imul": "mul", "idiv": "div", "truediv": "div", "floordiv": "div", "ifloordiv": "div",
+    "floor_divide": "div", "mod": "remainder", "imod": "remainder", "ipow": "pow", "iand": "bitwise_and",
+    "ior": "bitwise_or", "ixor": "bitwise_xor",
 }  # fmt: skip
 #: Operators of which one operand says where, and is not promoted.
 _BY_MASKS = ("where", "masked_fill")
