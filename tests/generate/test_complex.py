@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from generate.test_judging import changed, found, trial_of
+from generate.judging import changed, found, trial_of
 
 from conformance.generate.program import TensorSpec
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import sys
 from collections.abc import Callable
@@ -10,59 +9,13 @@ from typing import Any
 
 import pytest
 import torch
+from generate.judging import ADD, FLOAT, Broken, changed, found, rows, trial_of
 
-from conformance.generate.answers import answered, read
 from conformance.generate.judge import Knowledge, Rules, differences
 from conformance.generate.makers import Shadow
-from conformance.generate.play import know, play
-from conformance.generate.program import Call, Line, Program, Step, TensorSpec, Trial
+from conformance.generate.play import play
+from conformance.generate.program import Line, Program, TensorSpec
 from conformance.toolchains import toolchain_named
-
-Maker = Callable[[torch.nn.Module], Callable[..., Any]]
-
-
-class Broken(Shadow):
-    """Plain PyTorch, with something around each model."""
-
-    def __init__(self, around: Maker) -> None:
-        super().__init__(copies=False)
-        self._around = around
-
-    def lower(self, module: torch.nn.Module, *, dynamic: bool | None) -> Callable[..., Any]:
-        return self._around(module)
-
-
-def trial_of(
-    text: str, *specs: TensorSpec, calls: int = 1, result: str = "v0", marks: tuple[str, ...] = (), **under: Any
-) -> Trial:
-    """A trial of one statement."""
-    arguments = tuple((f"x{index}", "Tensor") for index in range(len(specs)))
-    program = Program(arguments, (Line("it", text),), result, marks=marks)
-    call = Call(specs, **under)
-    return Trial((program,), (Step("model"), Step("lower"), *[Step("call", 0, call=call)] * calls))
-
-
-def rows(trial: Trial, answer: dict[str, Any]) -> list[dict[str, Any]]:
-    """What a device answers about a trial, as the harness reads it."""
-    return read(answered(answer), trial)
-
-
-def found(trial: Trial, around: Maker, rules: Rules | None = None, *, leaks: bool = False) -> list[str]:
-    """The observables in which something differs from plain PyTorch."""
-    eager = rows(trial, play(trial, Shadow(copies=False), leaks=leaks))
-    exact, *noisy = (rows(trial, each) for each in know(trial, trial.coarsest(), copies=False, noises=12))
-    actual = rows(trial, play(trial, Broken(around), leaks=leaks))
-    known = Knowledge(eager, exact, noisy)
-    return [each.observable for each in differences(trial, known, actual, rules or Rules())]
-
-
-def changed(change: Callable[[Any], Any]) -> Maker:
-    """What changes every result."""
-    return lambda module: lambda *arguments: change(module(*arguments))
-
-
-FLOAT = TensorSpec("float32", (5, 3), seed=3)
-ADD = trial_of("v0 = x0 + 1.0", FLOAT)
 
 
 def test_plain_pytorch_is_right() -> None:
@@ -126,76 +79,6 @@ def test_a_square_may_overflow_and_nothing_else(operator: str, observables: list
 def test_float64_is_not_computed_in_float32() -> None:
     trial = trial_of("v0 = x0 * 1.1", dataclasses.replace(FLOAT, dtype="float64"))
     assert found(trial, changed(lambda result: result.float().double())) == ["values"]
-
-
-def test_an_argument_that_is_written_to_is_seen() -> None:
-    def around(module: torch.nn.Module) -> Callable[..., Any]:
-        def call(x: torch.Tensor) -> Any:
-            result = module(x)
-            x.zero_()
-            return result
-
-        return call
-
-    assert found(ADD, around) == ["writes"]
-
-
-def test_a_write_that_is_lost_is_seen() -> None:
-    trial = trial_of("v0 = x0.mul_(2.0)", FLOAT, marks=("writes",))
-    assert found(trial, lambda module: lambda x: module(x.clone())) != []
-    rules = Rules(aliases=False, writes=False)
-    assert found(trial, lambda module: lambda x: module(x.clone()), rules) == []
-
-
-def test_aliases_made_and_lost_are_seen() -> None:
-    view = trial_of("v0 = x0[1:]", FLOAT)
-    assert "aliases" in found(view, changed(torch.clone))
-    assert "aliases" not in found(view, changed(torch.clone), Rules(aliases=False))
-    kept: list[Any] = []
-
-    def around(module: torch.nn.Module) -> Callable[..., Any]:
-        def call(x: torch.Tensor) -> Any:
-            kept.append(module(x))
-            return x.copy_(kept[-1])
-
-        return call
-
-    assert "aliases" in found(ADD, around, Rules(aliases=False))
-
-
-def test_a_buffer_that_takes_over_the_memory_of_an_argument_is_seen() -> None:
-    buffer = dataclasses.replace(FLOAT, seed=4)
-    lines = (Line("add", "v0 = x0 + self.b0"), Line("copy_", "self.b0.copy_(x0)"))
-    program = Program((("x0", "Tensor"),), lines, "v0", buffers=(("b0", buffer),), marks=("writes",))
-    trial = dataclasses.replace(trial_of("", FLOAT), programs=(program,))
-
-    def around(module: torch.nn.Module) -> Callable[..., Any]:
-        def call(x: torch.Tensor) -> Any:
-            result = module(x)
-            with torch.no_grad():
-                module.get_buffer("b0").set_(x)  # type: ignore[call-overload]
-            return result
-
-        return call
-
-    assert found(trial, lambda module: module) == []
-    assert found(trial, around) == ["aliases"]
-
-
-def test_a_former_result_that_is_overwritten_is_seen() -> None:
-    def around(module: torch.nn.Module) -> Callable[..., Any]:
-        results: list[torch.Tensor] = []
-
-        def call(x: torch.Tensor) -> torch.Tensor:
-            result: torch.Tensor = module(x)
-            for each in results:
-                each.add_(1)
-            results.append(result)
-            return result
-
-        return call
-
-    assert found(trial_of("v0 = x0 + 1.0", FLOAT, calls=2), around) == ["values"]
 
 
 def test_gradients_are_compared() -> None:
@@ -284,20 +167,6 @@ def test_a_variable_of_the_environment_that_a_trial_leaves(
     if before is not None:
         monkeypatch.setenv(name, before)
     assert found(ADD, around) == seen
-
-
-def test_memory_that_is_kept_is_seen() -> None:
-    kept: list[Any] = []
-
-    def around(module: torch.nn.Module) -> Callable[..., Any]:
-        def call(x: torch.Tensor) -> Any:
-            kept.append(x)
-            return module(x)
-
-        return call
-
-    assert found(ADD, around, leaks=True) == ["memory"]
-    assert found(ADD, copy.copy, leaks=True) == []
 
 
 class _ReusesGradient(torch.autograd.Function):

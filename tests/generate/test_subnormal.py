@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from generate.test_judging import changed, found, trial_of
+from generate.judging import changed, found, trial_of
 
 from conformance.generate.judge import Rules
 from conformance.generate.program import TensorSpec
