@@ -35,7 +35,8 @@ COMPILED_ALONE = (
     "uneven_windows", "sums_of_halves", "nearly_attention",
     "formulas", "sides_from_the_end", "rows_for_three", "layers_with_options", "other_bodies",
     "either_given", "far_apart", "order_of_everything", "activations_with_options", "resized", "not_less",
-    "gated", "grouped", "quotients", "rescaled",
+    "gated", "grouped", "quotients", "rescaled", "gated_halves", "norm_ahead", "dilated", "biased_attention",
+    "query_for_each", "smallest_of_windows", "bins", "sum_of_another_dtype", "weekdays", "fewer_places",
 )  # fmt: skip
 EXPORTED_CASES = tuple(case.name for case in corpus("dynamo") if case.name not in NOT_EXPORTED + COMPILED_ALONE)
 REPRESENTATIVE = ("chain", "matmul", "several_outputs", "parameters", "network")

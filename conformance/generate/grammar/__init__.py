@@ -9,6 +9,7 @@ from conformance.generate.grammar import (
     dtypes,
     elementwise,
     flow,
+    idioms,
     indexing,
     losses,
     matrices,
@@ -24,4 +25,18 @@ from conformance.generate.grammar.rules import RULES, Rule
 
 __all__ = ["RULES", "Abandoned", "Builder", "Rule"]
 
-_ = (dtypes, elementwise, flow, indexing, losses, matrices, networks, patterns, reductions, shapes, submodules, writes)
+_ = (
+    dtypes,
+    elementwise,
+    flow,
+    idioms,
+    indexing,
+    losses,
+    matrices,
+    networks,
+    patterns,
+    reductions,
+    shapes,
+    submodules,
+    writes,
+)

@@ -12,9 +12,12 @@ def losses(b: Builder) -> None:
     one = b.float_value()
     other = b.pick(lambda value: value.floating and value.shape == one.shape)
     name = b.draw.of("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
-    b.make(
-        name, f"F.{name}({one}, {other}{b.draw.of('', ', reduction=' + repr('sum'), ', reduction=' + repr('none'))})"
-    )
+    options = b.draw.of("", ", reduction='sum'", ", reduction='none'")
+    if name == "smooth_l1_loss" and b.draw.chance(2):
+        options += f", beta={b.draw.of('0.25', '2.0', '0.0')}"
+    if name == "huber_loss" and b.draw.chance(2):
+        options += f", delta={b.draw.of('0.25', '2.0')}"
+    b.make(name, f"F.{name}({one}, {other}{options})")
 
 
 @rule("reductions", "reductions", "integers", weight=4, operators=2)

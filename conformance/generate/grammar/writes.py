@@ -12,7 +12,9 @@ from conformance.generate.program import TensorSpec
 def _change(b: Builder, target: Value) -> str:
     """A statement that changes a tensor in place."""
     number = b.number(target) if str(target.dtype) != "torch.bool" else "1"
-    other = b.pick(lambda value: value.dtype == target.dtype)
+    # what is computed in a longer dtype is brought back to that of what is written to
+    of_any = target.floating and "mixed_dtypes" not in b.missing and b.draw.chance(4)
+    other = b.pick(lambda value: value.floating if of_any else value.dtype == target.dtype)
     if str(target.dtype) == "torch.bool":
         return f"{target}.logical_not_()"
     options = [

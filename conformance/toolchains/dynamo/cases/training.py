@@ -6,6 +6,7 @@ import functools
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from conformance.api import features as f
 from conformance.toolchains.dynamo.cases.models import case as everywhere
@@ -34,7 +35,7 @@ class TrainedLayers(torch.nn.Module):
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         scores = self.second(torch.relu(self.first(x)) * 2)
-        loss = torch.nn.functional.cross_entropy(scores, y.argmax(dim=1))
+        loss = functional.cross_entropy(scores, y.argmax(dim=1)) + functional.smooth_l1_loss(scores, y, beta=0.25)
         return torch.tanh(scores).t() - y.t() + loss * 0.5
 
 
@@ -55,17 +56,31 @@ class Weighted(torch.nn.Module):
     f.parameters,
     f.convolution,
     f.elementwise,
-    samples=lambda make: {"forward": [(make.floats(2, 3, 6, 5),) for _ in "ab"]},
+    samples=lambda make: {"forward": [(make.floats(1, 3, 20, 18),) for _ in "ab"]},
+    touches=(f.reductions, f.views, f.broadcasting),
 )
 class Convolved(torch.nn.Module):
-    """A convolution whose weights require grad, and windows that overlap: several take the same element."""
+    """A convolution whose weights require grad, a norm of frozen statistics, and windows that overlap, so that several
+    take the same element; windows of a picture of more places than eight bits can count, and a norm of rows whose
+    weights differ."""
+
+    mean: Tensor
+    variance: Tensor
 
     def __init__(self) -> None:
         super().__init__()
         self.convolution = torch.nn.Conv2d(3, 4, 3, padding=1, stride=2)
+        self.scale, self.shift = torch.nn.Parameter(torch.rand(4) + 0.5), torch.nn.Parameter(torch.randn(4))
+        self.register_buffer("mean", torch.randn(4) * 0.1)
+        self.register_buffer("variance", torch.rand(4) + 0.5)
+        self.norm = torch.nn.LayerNorm(9)
+        torch.nn.init.uniform_(self.norm.weight, 0.2, 2.0)
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.tanh(torch.max_pool2d(torch.relu(self.convolution(x)) * 2 - 1, 2, 1))
+        rows = self.convolution(x[..., :6, :5])
+        rows = functional.batch_norm(rows, self.mean, self.variance, self.scale, self.shift)
+        pooled = self.norm(torch.max_pool2d(x, 3, 2, 1))[:, :1, -2:, -2:]
+        return torch.tanh(torch.max_pool2d(torch.relu(rows) * 2 - 1, 2, 1)) + pooled
 
 
 @case(
@@ -131,4 +146,4 @@ class Dropout(torch.nn.Module):
     """No element of the input is zero, so that a zero in the result has been dropped."""
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.nn.functional.dropout(torch.sqrt(x) * 2 + 1, 0.25, training=True) * 3
+        return functional.dropout(torch.sqrt(x) * 2 + 1, 0.25, training=True) * 3

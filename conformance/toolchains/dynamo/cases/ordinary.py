@@ -1,0 +1,173 @@
+"""Layers for torch.compile as networks join them, in the forms in which a kernel that was made for another form is
+wrong."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from conformance.api import features as f
+from conformance.toolchains.dynamo.cases.models import case, pairs
+
+
+@case(
+    "gated_halves",
+    f.elementwise,
+    f.views,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(2, 3, 6),) for _ in "ab"]},
+)
+class GatedHalves(torch.nn.Module):
+    """Of two halves the second gates the first, the first the second, or each has an activation."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        value, gate = x.chunk(2, dim=-1)
+        return value * functional.gelu(gate), functional.silu(value) * gate, torch.tanh(value) * torch.sigmoid(gate)
+
+
+@case(
+    "norm_ahead",
+    f.convolution,
+    f.parameters,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(1, 3, 5, 4),) for _ in "ab"]},
+)
+class NormAhead(torch.nn.Module):
+    """A norm ahead of a convolution whose padding is not normalised, with an activation in between, and without."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = torch.nn.BatchNorm2d(3)
+        torch.nn.init.normal_(self.norm.bias)
+        torch.nn.init.normal_(self.norm.get_buffer("running_mean"))
+        self.first, self.second = torch.nn.Conv2d(3, 4, 3, padding=1), torch.nn.Conv2d(3, 2, 3, padding=1)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return self.first(self.norm(x)), self.second(torch.relu(self.norm(x * 2)))
+
+
+@case(
+    "dilated",
+    f.convolution,
+    f.parameters,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(1, 3, 7, 8),) for _ in "ab"]},
+)
+class Dilated(torch.nn.Module):
+    """Convolutions of one picture that differ in how far apart they look, and in no size."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.near, self.far = torch.nn.Conv2d(3, 2, 3, padding=1), torch.nn.Conv2d(3, 2, 3, padding=3, dilation=3)
+        self.between = torch.nn.Conv2d(3, 2, 3, padding=2, dilation=2)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.near(x), self.between(x), self.far(x)
+
+
+@case(
+    "biased_attention",
+    f.matmul,
+    f.parameters,
+    samples=lambda make: {"forward": [tuple(make.floats(2, 3, 4, 5) for _ in "qkv") for _ in "ab"]},
+    touches=(f.broadcasting,),
+)
+class BiasedAttention(torch.nn.Module):
+    """Attention with a table of how far apart places are, which is added to what is scaled already."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.apart = torch.nn.Parameter(torch.randn(3, 4, 4))
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        return functional.scaled_dot_product_attention(query, key, value, attn_mask=self.apart)
+
+
+@case(
+    "query_for_each",
+    f.views,
+    f.broadcasting,
+    f.parameters,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(3, 2, 4),) for _ in "ab"]},
+)
+class QueryForEach(torch.nn.Module):
+    """A view alone says how many there are: what is added to it has none of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.query, self.place = torch.nn.Parameter(torch.randn(1, 2, 4)), torch.nn.Parameter(torch.randn(2, 4))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        queries = self.query.expand(x.size(0), -1, -1)
+        return queries + self.place, (queries - self.place) + x
+
+
+@case(
+    "smallest_of_windows",
+    f.convolution,
+    f.elementwise,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(1, 2, 6, 4),) for _ in "ab"]},
+)
+class SmallestOfWindows(torch.nn.Module):
+    """With a factor below zero the largest are the smallest, and what was kept is not."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        smallest = functional.max_pool2d(x * -1.0, 2) * -1.0
+        return smallest, torch.relu(x * -1.0) + torch.relu(x), torch.clamp(x * -0.5, min=-0.25)
+
+
+@case(
+    "bins",
+    f.integers,
+    f.booleans,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.integers(12, low=-3, high=6),) for _ in "ab"]},
+    touches=(f.mixed_dtypes,),
+)
+class Bins(torch.nn.Module):
+    """Whole numbers that are compared with fractions, and put into bins, of which they are the bounds."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        bounds = torch.tensor([-1, 0, 2, 5])
+        return torch.bucketize(x, bounds), torch.bucketize(x, bounds, right=True), x >= 0.5, x < 2.5
+
+
+@case("sum_of_another_dtype", f.in_place, f.float64, f.mixed_dtypes, f.several_outputs, samples=pairs(3, 4))
+class SumOfAnotherDtype(torch.nn.Module):
+    """What is written to keeps its dtype, whatever is added to it."""
+
+    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        total = torch.zeros_like(x)
+        total += y.double()
+        product = x - 1.0
+        product.mul_(y.double() + 1e-9)
+        return total, product
+
+
+@case(
+    "weekdays",
+    f.integers,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.integers(6, low=1_600_000_000, high=1_800_000_000),) for _ in "ab"]},
+)
+class Weekdays(torch.nn.Module):
+    """Days, minutes and more of seconds since 1970, which are more than a float of 32 bits can count."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return (x // 86_400) % 7 + x // 60, (x % 86_400) // 3_600 + torch.div(x, 7, rounding_mode="floor")
+
+
+@case(
+    "fewer_places",
+    f.views,
+    f.integers,
+    samples=lambda make: {"forward": [(make.floats(3, 5, 4), make.integers(2, 2, 3, low=0, high=5)) for _ in "ab"]},
+)
+class FewerPlaces(torch.nn.Module):
+    """Looks up fewer rows, and fewer columns, than the table has."""
+
+    def forward(self, x: Tensor, places: Tensor) -> Tensor:
+        return torch.gather(x * 2, 1, places)

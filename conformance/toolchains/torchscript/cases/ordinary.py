@@ -1,0 +1,188 @@
+"""Layers as networks join them, in the forms in which a kernel that was made for another form is wrong."""
+
+from __future__ import annotations
+
+from typing import Tuple  # noqa: UP035  (TorchScript resolves these names)
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from conformance.api import features as f
+from conformance.toolchains.torchscript.cases import case
+
+
+@case(
+    "gated_halves",
+    f.elementwise,
+    f.views,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(2, 3, 6),) for _ in "ab"]},
+)
+class GatedHalves(torch.nn.Module):
+    """Of two halves the second gates the first, the first the second, or each has an activation."""
+
+    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor]:  # noqa: UP006
+        value, gate = x.chunk(2, dim=-1)
+        return value * functional.gelu(gate), functional.silu(value) * gate, torch.tanh(value) * torch.sigmoid(gate)
+
+
+@case(
+    "norm_ahead",
+    f.convolution,
+    f.parameters,
+    f.submodules,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(1, 3, 5, 4),) for _ in "ab"]},
+)
+class NormAhead(torch.nn.Module):
+    """A norm ahead of a convolution whose padding is not normalised, with an activation in between, and without."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = torch.nn.BatchNorm2d(3)
+        torch.nn.init.normal_(self.norm.bias)
+        torch.nn.init.normal_(self.norm.get_buffer("running_mean"))
+        self.first, self.second = torch.nn.Conv2d(3, 4, 3, padding=1), torch.nn.Conv2d(3, 2, 3, padding=1)
+
+    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor]:  # noqa: UP006
+        return self.first(self.norm(x)), self.second(torch.relu(self.norm(x * 2)))
+
+
+@case(
+    "dilated",
+    f.convolution,
+    f.parameters,
+    f.submodules,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(1, 3, 7, 8),) for _ in "ab"]},
+)
+class Dilated(torch.nn.Module):
+    """Convolutions of one picture that differ in how far apart they look, and in no size."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.near, self.far = torch.nn.Conv2d(3, 2, 3, padding=1), torch.nn.Conv2d(3, 2, 3, padding=3, dilation=3)
+        self.between = torch.nn.Conv2d(3, 2, 3, padding=2, dilation=2)
+
+    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor]:  # noqa: UP006
+        return self.near(x), self.between(x), self.far(x)
+
+
+@case(
+    "both_ways",
+    f.recurrent,
+    f.parameters,
+    f.submodules,
+    f.views,
+    f.scalars,
+    f.control_flow,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(4, 2, 6),) for _ in "ab"]},
+)
+class BothWays(torch.nn.Module):
+    """A sequence that is read from both ends, each of which ends at the other: the last states of both."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.LSTM(6, 3, bidirectional=True)
+
+    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor]:  # noqa: UP006
+        _, (hidden, state) = self.layer(x)
+        return torch.cat([hidden[-2], hidden[-1]], dim=1), state
+
+
+@case(
+    "query_for_each",
+    f.views,
+    f.broadcasting,
+    f.parameters,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(3, 2, 4),), (make.floats(2, 2, 4),)]},
+)
+class QueryForEach(torch.nn.Module):
+    """A view alone says how many there are: what is added to it has none of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.query, self.place = torch.nn.Parameter(torch.randn(1, 2, 4)), torch.nn.Parameter(torch.randn(2, 4))
+
+    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor]:  # noqa: UP006
+        queries = self.query.expand(x.size(0), -1, -1)
+        return queries + self.place, (queries - self.place) + x
+
+
+@case(
+    "smallest_of_windows",
+    f.convolution,
+    f.elementwise,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(1, 2, 6, 4),) for _ in "ab"]},
+)
+class SmallestOfWindows(torch.nn.Module):
+    """With a factor below zero the largest are the smallest, and what was kept is not."""
+
+    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor]:  # noqa: UP006
+        smallest = functional.max_pool2d(x * -1.0, 2) * -1.0
+        return smallest, torch.relu(x * -1.0) + torch.relu(x), torch.clamp(x * -0.5, min=-0.25)
+
+
+@case(
+    "votes",
+    f.integers,
+    f.booleans,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.integers(12, low=-3, high=4),) for _ in "ab"]},
+)
+class Votes(torch.nn.Module):
+    """Whole numbers that are compared with fractions."""
+
+    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor, Tensor]:  # noqa: UP006
+        return x >= 0.5, x < 2.5, x > -0.5, x <= -1.5
+
+
+@case(
+    "fewer_places",
+    f.views,
+    f.integers,
+    samples=lambda make: {"forward": [(make.floats(3, 5, 4), make.integers(2, 2, 3, low=0, high=5)) for _ in "ab"]},
+)
+class FewerPlaces(torch.nn.Module):
+    """Looks up fewer rows, and fewer columns, than the table has."""
+
+    def forward(self, x: Tensor, places: Tensor) -> Tensor:
+        return torch.gather(x, 1, places)
+
+
+@case(
+    "sum_of_another_dtype",
+    f.in_place,
+    f.float64,
+    f.mixed_dtypes,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(3, 4), make.doubles(3, 4)) for _ in "ab"]},
+)
+class SumOfAnotherDtype(torch.nn.Module):
+    """What is written to keeps its dtype, whatever is added to it."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tuple[Tensor, Tensor]:  # noqa: UP006
+        total = torch.zeros_like(x)
+        total += y
+        product = x - 1.0
+        product.mul_(y)
+        return total, product
+
+
+@case(
+    "brightest_first",
+    f.integers,
+    f.reductions,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.integers(9, low=0, high=3, dtype=torch.uint8),) for _ in "ab"]},
+)
+class BrightestFirst(torch.nn.Module):
+    """Bytes in order, the largest first: none has a negative, and of zeros there are some."""
+
+    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor]:  # noqa: UP006
+        places = torch.sort(x, dim=0, descending=True, stable=True)[1]
+        return torch.sort(x, dim=0, descending=True)[0], places
