@@ -77,14 +77,17 @@ def try_operators(context: CellContext) -> None:
 
 
 def _drawn(operators: Mapping[str, list[str]], seed: int) -> Iterator[tuple[str, str, int, int]]:
-    """Operators, each with a dtype, a seed for its samples and how many they are, for ever: the common ones, then each
-    once, then each once again. Half of the time the dtype is float32, where an operator has that."""
+    """Operators, each with a dtype, a seed for its samples and how many they are, for ever: the common ones, then in
+    turns one of all and a common one, where each comes once before any comes again. Half of the time the dtype is
+    float32, where an operator has that."""
     draw = random.Random(seed)
     names = sorted(operators)
     common = [name for name in names if name in COMMON]
     first = ((name, SAMPLES_OF_THE_FIRST_DRAW) for name in draw.sample(common, len(common)))
-    others = ((name, SAMPLES_OF_A_DRAW) for name in _again_and_again(names, draw))
-    for name, count in itertools.chain(first, others):
+    every = _again_and_again(names, draw)
+    turns = zip(every, _again_and_again(common, draw), strict=False) if common else zip(every, strict=False)
+    later = ((name, SAMPLES_OF_A_DRAW) for turn in turns for name in turn)
+    for name, count in itertools.chain(first, later):
         dtypes = operators[name]
         dtype = "float32" if "float32" in dtypes and draw.random() < _OF_FLOATS else draw.choice(dtypes)
         yield name, dtype, draw.getrandbits(32), count

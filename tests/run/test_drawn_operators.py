@@ -83,26 +83,35 @@ def tried(context: Context) -> dict[str, Any]:
 
 
 def test_a_seed_says_what_is_drawn_and_all_is_drawn_before_anything_is_again() -> None:
-    first = list(itertools.islice(_drawn(OPERATORS, 1), 12))
-    assert first == list(itertools.islice(_drawn(OPERATORS, 1), 12))
-    assert first != list(itertools.islice(_drawn(OPERATORS, 2), 12))
-    for start in (0, 4, 8):
-        assert {name for name, *_ in first[start : start + 4]} == set(OPERATORS)
+    first = list(itertools.islice(_drawn(OPERATORS, 1), 20))
+    assert first == list(itertools.islice(_drawn(OPERATORS, 1), 20))
+    assert first != list(itertools.islice(_drawn(OPERATORS, 2), 20))
+    # all of them are common: once, then in turns with themselves
+    for each in (first[:4], first[4:12:2], first[5:12:2], first[12::2], first[13::2]):
+        assert {name for name, *_ in each} == set(OPERATORS)
     assert {dtype for _, dtype, *_ in first} == {"float32", "int64"}
-    assert len({seed for *_, seed, _ in first}) == 12
+    assert len({seed for *_, seed, _ in first}) == 20
 
 
-def test_common_operators_are_drawn_first_and_mostly_in_float32() -> None:
+def test_common_operators_are_drawn_first_and_oftener_and_mostly_in_float32() -> None:
     operators = {
         name: ["float32", "int64", "float16", "bool", "complex64"] for name in ("add", "zeta", "mul", "aminmax")
     }
-    drawn = [list(itertools.islice(_drawn(operators, seed), 6)) for seed in range(40)]
-    assert all({name for name, *_ in each[:2]} == {"add", "mul"} for each in drawn)
-    assert all({name for name, *_ in each[2:]} == set(operators) for each in drawn)
-    assert all([count for *_, count in each] == [1, 1, 3, 3, 3, 3] for each in drawn)
+    drawn = [list(itertools.islice(_drawn(operators, seed), 10)) for seed in range(40)]
+    for each in drawn:
+        names = [name for name, *_ in each]
+        assert set(names[:2]) == set(names[3:6:2]) == set(names[7::2]) == {"add", "mul"}
+        assert set(names[2::2]) == set(operators)
+        assert [count for *_, count in each] == [1, 1, *[3] * 8]
     dtypes = [dtype for each in drawn for _, dtype, *_ in each]
     assert 0.4 < dtypes.count("float32") / len(dtypes) < 0.65
     assert set(dtypes) == set(operators["add"])
+
+
+def test_where_none_is_common_all_are_drawn_in_turns() -> None:
+    drawn = list(itertools.islice(_drawn({"zeta": ["float32"], "eta": ["float32"]}, 1), 4))
+    assert {name for name, *_ in drawn[:2]} == {name for name, *_ in drawn[2:]} == {"zeta", "eta"}
+    assert list(_drawn({}, 1)) == []
 
 
 def test_a_cell_tries_as_many_as_its_budget_says_and_notes_them() -> None:
