@@ -50,6 +50,7 @@ class ExecuTorch(Toolchain):
             "corners",
             "dtypes",
             "networks",
+            "ordinary",
             "quantised",
             "signatures",
             "state",

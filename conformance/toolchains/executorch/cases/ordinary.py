@@ -1,0 +1,178 @@
+"""Layers as networks join them, in the forms in which a kernel that was made for another form is wrong."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from conformance.api import features as f
+from conformance.toolchains.executorch.cases import case, twice
+
+
+@case(
+    "pictures_of_channels",
+    f.views,
+    f.several_outputs,
+    samples=twice(lambda make: (make.floats(1, 8, 2, 3), make.floats(1, 2, 4, 6))),
+)
+class PicturesOfChannels(torch.nn.Module):
+    """Channels become the places of larger pictures, two of them, and places become channels."""
+
+    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        return functional.pixel_shuffle(x, 2), functional.pixel_unshuffle(y, 2)
+
+
+@case(
+    "scaled_layers",
+    f.matmul,
+    f.elementwise,
+    f.parameters,
+    f.several_outputs,
+    samples=twice(lambda make: (make.floats(3, 4),)),
+)
+class ScaledLayers(torch.nn.Module):
+    """A number that a layer is multiplied with, its bias too; and one for the product alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.other = torch.nn.Linear(4, 5), torch.nn.Linear(4, 5)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return self.layer(x) * 0.5, self.other(x * 2.0)
+
+
+@case(
+    "gated_halves",
+    f.elementwise,
+    f.views,
+    f.several_outputs,
+    samples=twice(lambda make: (make.floats(2, 3, 6),)),
+)
+class GatedHalves(torch.nn.Module):
+    """Of two halves the second gates the first, the first the second, or each has an activation."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        value, gate = x.chunk(2, dim=-1)
+        return value * functional.gelu(gate), functional.silu(value) * gate, torch.tanh(value) * torch.sigmoid(gate)
+
+
+@case(
+    "norm_ahead",
+    f.convolution,
+    f.parameters,
+    f.elementwise,
+    f.several_outputs,
+    samples=twice(lambda make: (make.floats(1, 3, 5, 4),)),
+)
+class NormAhead(torch.nn.Module):
+    """A norm ahead of a convolution whose padding is not normalised, with an activation in between, and without."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = torch.nn.BatchNorm2d(3)
+        torch.nn.init.normal_(self.norm.bias)
+        torch.nn.init.normal_(self.norm.get_buffer("running_mean"))
+        self.first, self.second = torch.nn.Conv2d(3, 4, 3, padding=1), torch.nn.Conv2d(3, 2, 3, padding=1)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return self.first(self.norm(x)), self.second(torch.relu(self.norm(x * 2.0)))
+
+
+@case(
+    "dilated",
+    f.convolution,
+    f.parameters,
+    f.several_outputs,
+    samples=twice(lambda make: (make.floats(1, 3, 7, 8),)),
+)
+class Dilated(torch.nn.Module):
+    """Convolutions of one picture that differ in how far apart they look, and in no size."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.near, self.far = torch.nn.Conv2d(3, 2, 3, padding=1), torch.nn.Conv2d(3, 2, 3, padding=3, dilation=3)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return self.near(x), self.far(x)
+
+
+@case(
+    "turned_kernels",
+    f.convolution,
+    f.parameters,
+    f.several_outputs,
+    samples=twice(lambda make: (make.floats(1, 3, 5, 4),)),
+)
+class TurnedKernels(torch.nn.Module):
+    """Transposed convolutions, without strides and with them, whose kernels are the same from no two sides."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.plain = torch.nn.ConvTranspose2d(3, 2, 3, padding=1)
+        self.strided = torch.nn.ConvTranspose2d(3, 2, (2, 3), stride=2)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return self.plain(x), self.strided(x)
+
+
+@case(
+    "smallest_of_windows",
+    f.convolution,
+    f.elementwise,
+    f.several_outputs,
+    samples=twice(lambda make: (make.floats(1, 2, 6, 4),)),
+)
+class SmallestOfWindows(torch.nn.Module):
+    """With a factor below zero the largest are the smallest, and what was kept is not."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        smallest = functional.max_pool2d(x * -1.0, 2) * -1.0
+        return smallest, torch.relu(x * -1.0) + torch.relu(x), torch.clamp(x * -0.5, min=-0.25)
+
+
+@case(
+    "rows_of_a_cache",
+    f.mutable_state,
+    f.views,
+    f.integers,
+    samples=lambda make: {
+        "forward": [(make.floats(3, 4), torch.tensor(places)) for places in ([4, 0, 2], [1, 3, 0], [2, 3, 4])]
+    },
+)
+class RowsOfACache(torch.nn.Module):
+    """Rows go to the places that they are given for, in whatever order, and wherever they lie."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("cache", torch.zeros(5, 4))
+
+    def forward(self, x: Tensor, places: Tensor) -> Tensor:
+        self.cache[places] = x
+        return self.cache[places] * 1.0 - x + self.cache.index_select(0, places)
+
+
+@case(
+    "angles",
+    f.elementwise,
+    samples=twice(lambda make: (make.floats(8), make.floats(8))),
+)
+class Angles(torch.nn.Module):
+    """Angles of the whole circle."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return torch.atan2(x, y) + torch.atan2(x * 0.0, y - 0.5)
+
+
+@case(
+    "first_of_equals",
+    f.reductions,
+    f.integers,
+    f.several_outputs,
+    samples=twice(lambda make: (make.integers(3, 8, low=0, high=3).float(),)),
+)
+class FirstOfEquals(torch.nn.Module):
+    """Of elements that are equally large, or small, the first is told."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return x.argmax(1), x.argmin(0)
