@@ -108,8 +108,9 @@ def blocks(b: Builder) -> None:
 @rule("networks", "recurrent", "submodules", "parameters", "several_outputs", weight=4, operators=1)
 def recurrent(b: Builder) -> None:
     one = b.pick(lambda value: value.dtype_name == "float32" and value.rank == 3 and 0 not in value.shape)
-    kind = b.draw.of("GRU", "RNN", "LSTM")
-    options = b.draw.of("", ", batch_first=True", ", num_layers=2", ", bias=False", ", bidirectional=True")
+    kind = b.draw.of("GRU", "RNN", "LSTM", "LSTM")
+    both_ways = ", bidirectional=True"
+    options = b.draw.of("", ", batch_first=True", ", num_layers=2", ", bias=False", both_ways, both_ways)
     batch, steps = one.shape[1], one.shape[0]
     if "batch_first" in options:
         batch, steps = steps, batch

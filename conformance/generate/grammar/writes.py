@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import torch
 
 from conformance.generate.grammar.builder import Abandoned, Builder, Value
@@ -12,9 +14,9 @@ from conformance.generate.program import TensorSpec
 def _change(b: Builder, target: Value) -> str:
     """A statement that changes a tensor in place."""
     number = b.number(target) if str(target.dtype) != "torch.bool" else "1"
-    # what is computed in a longer dtype is brought back to that of what is written to
-    of_any = target.floating and "mixed_dtypes" not in b.missing and b.draw.chance(4)
-    other = b.pick(lambda value: value.floating if of_any else value.dtype == target.dtype)
+    other = str(b.pick(lambda value: value.dtype == target.dtype))
+    if target.floating and not {"mixed_dtypes", "float64"}.intersection(b.missing) and b.draw.chance(4):
+        other += ".double()"  # what is computed in a longer dtype is brought back to that of what is written to
     if str(target.dtype) == "torch.bool":
         return f"{target}.logical_not_()"
     options = [
@@ -34,9 +36,8 @@ def _change(b: Builder, target: Value) -> str:
 
 
 def _operator(statement: str) -> str:
-    name = statement.rpartition(".")[2].partition("(")[0]
-    if name.endswith("_"):
-        return name
+    if called := re.search(r"\.(\w+_)\(", statement):
+        return called[1]
     return "copy_" if "] = " in statement else "add_"
 
 

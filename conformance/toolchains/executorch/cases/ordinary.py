@@ -143,6 +143,8 @@ class SmallestOfWindows(torch.nn.Module):
 class RowsOfACache(torch.nn.Module):
     """Rows go to the places that they are given for, in whatever order, and wherever they lie."""
 
+    cache: Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("cache", torch.zeros(5, 4))
