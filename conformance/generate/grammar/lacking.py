@@ -22,10 +22,14 @@ _SIGNS = {
 _BY_MASKS = ("where", "masked_fill")
 
 
+class NotAlike(ValueError):
+    """Operands of an elementwise operator differ in what a backend must have alike."""
+
+
 @contextlib.contextmanager
 def asked(missing: Collection[str]) -> Iterator[None]:
     """PyTorch is asked what a statement gives: without gradients and warnings, and for a backend that has not all
-    features with a ValueError where operands broadcast, or are promoted, that must not."""
+    features with NotAlike where operands broadcast, or are promoted, that must not."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
@@ -50,10 +54,10 @@ class AlikeOperands(TorchFunctionMode):
         name = getattr(func, "__name__", "").strip("_")
         if len(operands) > 1 and _is_elementwise(name):
             if "broadcasting" in self._missing and len({each.shape for each in operands}) > 1:
-                raise ValueError("operands broadcast")
+                raise NotAlike("operands broadcast")
             values = [each for each in operands if name not in _BY_MASKS or each.dtype != torch.bool]
             if "mixed_dtypes" in self._missing and len({each.dtype for each in values}) > 1:
-                raise ValueError("operands are promoted")
+                raise NotAlike("operands are promoted")
         return func(*args, **(kwargs or {}))
 
 
