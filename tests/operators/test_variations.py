@@ -180,3 +180,7 @@ def test_one_sample_alone_is_now_as_pytorch_has_it_and_now_another() -> None:
 
 def _changes(sample: samples.Sample) -> bool:
     return not {"value=ordinary", "layout=contiguous"} <= set(sample.values)
+
+
+def test_what_a_sample_needs_is_said_of_dtypes_that_pytorch_cannot_tell_finite() -> None:
+    assert needed_features([torch.ones(2).to(torch.float8_e4m3fn)]) == []

@@ -26,17 +26,6 @@ from conformance.generate.grammar.rules import RULES, Rule
 __all__ = ["RULES", "Abandoned", "Builder", "Rule"]
 
 _ = (
-    dtypes,
-    elementwise,
-    flow,
-    idioms,
-    indexing,
-    losses,
-    matrices,
-    networks,
-    patterns,
-    reductions,
-    shapes,
-    submodules,
+    dtypes, elementwise, flow, idioms, indexing, losses, matrices, networks, patterns, reductions, shapes, submodules,
     writes,
-)
+)  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from conformance.generate.grammar.builder import Abandoned, Builder, Value
 from conformance.generate.grammar.matrices import parameter
-from conformance.generate.grammar.networks import image
+from conformance.generate.grammar.networks import image, running_statistics
 from conformance.generate.grammar.rules import rule
 from conformance.generate.program import TensorSpec
 
@@ -29,13 +29,10 @@ def gated(b: Builder) -> None:
 
 @rule("networks", "convolution", "parameters", "elementwise", weight=3, operators=1)
 def norm_and_convolution(b: Builder) -> None:
-    """A norm, or a scale, ahead of a convolution: what is padded with is not normalised."""
+    """A norm ahead of a convolution: what is padded with is not normalised."""
     one = image(b)
     channels = one.shape[1]
-    kinds = ("ordinary", "positive")
-    mean, variance = (
-        b.buffer(TensorSpec(one.dtype_name, (channels,), "contiguous", kind, b.draw.seed())) for kind in kinds
-    )
+    mean, variance = running_statistics(b, one, channels)
     scale, shift = parameter(b, one, (channels,)), parameter(b, one, (channels,))
     (last,) = b.make("batch_norm", f"F.batch_norm({one}, {mean}, {variance}, {scale}, {shift}, False, 0.1, 1e-5)")
     if b.draw.chance(3):
@@ -94,12 +91,10 @@ def factor_ahead_of_the_largest(b: Builder) -> None:
 def as_large_as_it_is_said(b: Builder) -> None:
     """A view is all that gives a result its size, where what it is combined with would broadcast to less."""
     one = b.pick(lambda value: value.rank >= 1 and (value.floating or value.integral))
-    kept = ", ".join(["-1"] * one.rank)
+    kept, once = ", ".join(["-1"] * one.rank), ", ".join(["1"] * one.rank)
     wide = b.draw.of(
-        f"{one}.unsqueeze(0).expand(3, {kept})", f"{one}.expand(2, {kept})", f"{one}[None].repeat(2, {kept})"
+        f"{one}.unsqueeze(0).expand(3, {kept})", f"{one}.expand(2, {kept})", f"{one}[None].repeat(2, {once})"
     )
-    if "repeat" in wide:
-        wide = wide.replace("-1", "1")
     name, text = b.draw.of(
         ("add", f"{wide} + {one}"),
         ("mul", f"{one} * {wide}"),
@@ -111,15 +106,15 @@ def as_large_as_it_is_said(b: Builder) -> None:
     b.make(name, text)
 
 
-@rule("dtypes", "integers", "booleans", weight=2, operators=1)
+@rule("dtypes", "integers", "booleans", "elementwise", weight=2, operators=1)
 def whole_numbers_and_fractions(b: Builder) -> None:
     """Whole numbers that are compared with a fraction, or bounded by one."""
     one = b.pick(lambda value: value.integral)
     number = b.draw.of("0.5", "2.5", "-0.5", "1.5", "-1.5")
-    sign = b.draw.of("<", "<=", ">", ">=", "==", "!=")
+    compared, sign = b.draw.of(("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="), ("eq", "=="), ("ne", "!="))
     name, text = b.draw.of(
-        ("lt", f"({one} {sign} {number})"),
-        ("lt", f"torch.where({one} {sign} {number}, {one}, {one} * 0 - 7)"),
+        (compared, f"{one} {sign} {number}"),
+        ("where", f"torch.where({one} {sign} {number}, {one}, {one} * 0 - 7)"),
         ("clamp", f"torch.clamp({one}, min={number})"),
         ("clamp", f"torch.clamp({one}, max={number})"),
     )
@@ -138,7 +133,7 @@ def fewer_places(b: Builder) -> None:
     b.make("gather", f"torch.gather({one}, {dim}, {fewer})")
 
 
-@rule("networks", "convolution", "parameters", "elementwise", weight=1, operators=2)
+@rule("networks", "convolution", "parameters", "elementwise", "reductions", weight=1, operators=2)
 def large_picture(b: Builder) -> None:
     """A picture of more places than eight bits can count."""
     one = _one_number(b)

@@ -18,6 +18,15 @@ def image(b: Builder, rank: int = 4) -> Value:
     return b.make("reshape", f"{one}.reshape({shape})")[0]
 
 
+def running_statistics(b: Builder, one: Value, channels: int) -> tuple[Value, Value]:
+    """A mean and a variance for each channel, as a norm keeps them."""
+    mean, variance = (
+        b.buffer(TensorSpec(one.dtype_name, (channels,), "contiguous", kind, b.draw.seed()))
+        for kind in ("ordinary", "positive")
+    )
+    return mean, variance
+
+
 @rule("networks", "convolution", "parameters", weight=4)
 def convolution(b: Builder) -> None:
     rank = b.draw.of(4, 4, 3)

@@ -9,7 +9,7 @@ import re
 
 from conformance.generate.grammar.builder import Abandoned, Builder, Value
 from conformance.generate.grammar.matrices import factor, parameter
-from conformance.generate.grammar.networks import image
+from conformance.generate.grammar.networks import image, running_statistics
 from conformance.generate.grammar.rules import rule
 from conformance.generate.program import TensorSpec
 
@@ -40,10 +40,7 @@ def convolution_and_norm(b: Builder) -> None:
     bias = parameter(b, one, (channels,)) if b.draw.chance(2) else None
     first = last = b.make("conv2d", f"F.conv2d({one}, {weight}, {bias}, padding={b.draw.of(1, 0)})")[0]
     if not b.draw.chance(4):
-        kinds = ("ordinary", "positive")
-        mean, variance = (
-            b.buffer(TensorSpec(one.dtype_name, (channels,), "contiguous", kind, b.draw.seed())) for kind in kinds
-        )
+        mean, variance = running_statistics(b, one, channels)
         scale, shift = (parameter(b, one, (channels,)) if not b.draw.chance(4) else None for _ in range(2))
         norm = f"F.batch_norm({first}, {mean}, {variance}, {scale}, {shift}, False, 0.1, {b.draw.of('1e-5', '1e-3')})"
         last = b.make("batch_norm", norm)[0]

@@ -122,6 +122,7 @@ class SmallestOfWindows(torch.nn.Module):
 @case(
     "bins",
     f.integers,
+    f.elementwise,
     f.booleans,
     f.several_outputs,
     samples=lambda make: {"forward": [(make.integers(12, low=-3, high=6),) for _ in "ab"]},
@@ -150,6 +151,7 @@ class SumOfAnotherDtype(torch.nn.Module):
 @case(
     "weekdays",
     f.integers,
+    f.elementwise,
     f.several_outputs,
     samples=lambda make: {"forward": [(make.integers(6, low=1_600_000_000, high=1_800_000_000),) for _ in "ab"]},
 )

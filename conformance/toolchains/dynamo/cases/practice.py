@@ -222,6 +222,7 @@ class Gated(torch.nn.Module):
     f.parameters,
     f.views,
     samples=lambda make: {"forward": [(make.floats(2, 4, 5, 6),) for _ in "ab"]},
+    touches=(f.elementwise, f.reductions),
 )
 class Grouped(torch.nn.Module):
     """Channels in groups of neighbours, fewer groups than channels and more than one."""
@@ -240,6 +241,7 @@ class Grouped(torch.nn.Module):
 @case(
     "quotients",
     f.integers,
+    f.elementwise,
     f.several_outputs,
     samples=lambda make: {"forward": [(make.integers(12),), (make.integers(12, dtype=torch.int32),)]},
 )
@@ -256,7 +258,7 @@ class Quotients(torch.nn.Module):
     f.views,
     f.several_outputs,
     samples=lambda make: {"forward": [(make.floats(1, 2, 8, 5),) for _ in "ab"]},
-    touches=(f.convolution,),
+    touches=(f.convolution, f.integers),
 )
 class Rescaled(torch.nn.Module):
     """Pictures that are so many times as large: places are told by the factor, and not by the sizes, which are rounded

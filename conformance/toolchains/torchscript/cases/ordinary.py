@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Tuple  # noqa: UP035  (TorchScript resolves these names)
-
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -22,7 +20,7 @@ from conformance.toolchains.torchscript.cases import case
 class GatedHalves(torch.nn.Module):
     """Of two halves the second gates the first, the first the second, or each has an activation."""
 
-    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor]:  # noqa: UP006
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         value, gate = x.chunk(2, dim=-1)
         return value * functional.gelu(gate), functional.silu(value) * gate, torch.tanh(value) * torch.sigmoid(gate)
 
@@ -30,6 +28,7 @@ class GatedHalves(torch.nn.Module):
 @case(
     "norm_ahead",
     f.convolution,
+    f.elementwise,
     f.parameters,
     f.submodules,
     f.several_outputs,
@@ -45,7 +44,7 @@ class NormAhead(torch.nn.Module):
         torch.nn.init.normal_(self.norm.get_buffer("running_mean"))
         self.first, self.second = torch.nn.Conv2d(3, 4, 3, padding=1), torch.nn.Conv2d(3, 2, 3, padding=1)
 
-    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor]:  # noqa: UP006
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         return self.first(self.norm(x)), self.second(torch.relu(self.norm(x * 2)))
 
 
@@ -65,7 +64,7 @@ class Dilated(torch.nn.Module):
         self.near, self.far = torch.nn.Conv2d(3, 2, 3, padding=1), torch.nn.Conv2d(3, 2, 3, padding=3, dilation=3)
         self.between = torch.nn.Conv2d(3, 2, 3, padding=2, dilation=2)
 
-    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor]:  # noqa: UP006
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return self.near(x), self.between(x), self.far(x)
 
 
@@ -87,7 +86,7 @@ class BothWays(torch.nn.Module):
         super().__init__()
         self.layer = torch.nn.LSTM(6, 3, bidirectional=True)
 
-    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor]:  # noqa: UP006
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         _, (hidden, state) = self.layer(x)
         return torch.cat([hidden[-2], hidden[-1]], dim=1), state
 
@@ -107,7 +106,7 @@ class QueryForEach(torch.nn.Module):
         super().__init__()
         self.query, self.place = torch.nn.Parameter(torch.randn(1, 2, 4)), torch.nn.Parameter(torch.randn(2, 4))
 
-    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor]:  # noqa: UP006
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         queries = self.query.expand(x.size(0), -1, -1)
         return queries + self.place, (queries - self.place) + x
 
@@ -122,7 +121,7 @@ class QueryForEach(torch.nn.Module):
 class SmallestOfWindows(torch.nn.Module):
     """With a factor below zero the largest are the smallest, and what was kept is not."""
 
-    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor]:  # noqa: UP006
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         smallest = functional.max_pool2d(x * -1.0, 2) * -1.0
         return smallest, torch.relu(x * -1.0) + torch.relu(x), torch.clamp(x * -0.5, min=-0.25)
 
@@ -137,7 +136,7 @@ class SmallestOfWindows(torch.nn.Module):
 class Votes(torch.nn.Module):
     """Whole numbers that are compared with fractions."""
 
-    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor, Tensor]:  # noqa: UP006
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         return x >= 0.5, x < 2.5, x > -0.5, x <= -1.5
 
 
@@ -157,6 +156,7 @@ class FewerPlaces(torch.nn.Module):
 @case(
     "sum_of_another_dtype",
     f.in_place,
+    f.elementwise,
     f.float64,
     f.mixed_dtypes,
     f.several_outputs,
@@ -165,7 +165,7 @@ class FewerPlaces(torch.nn.Module):
 class SumOfAnotherDtype(torch.nn.Module):
     """What is written to keeps its dtype, whatever is added to it."""
 
-    def forward(self, x: Tensor, y: Tensor) -> Tuple[Tensor, Tensor]:  # noqa: UP006
+    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         total = torch.zeros_like(x)
         total += y
         product = x - 1.0
@@ -183,6 +183,6 @@ class SumOfAnotherDtype(torch.nn.Module):
 class BrightestFirst(torch.nn.Module):
     """Bytes in order, the largest first: none has a negative, and of zeros there are some."""
 
-    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor]:  # noqa: UP006
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         places = torch.sort(x, dim=0, descending=True, stable=True)[1]
         return torch.sort(x, dim=0, descending=True)[0], places
