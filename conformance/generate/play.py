@@ -271,8 +271,7 @@ class Player:
             row["gradients"] = made["gradients"]
             row["written"] |= no_longer_given(given, call.upstream)
         # what is memory of an argument or of the model may change by later steps, and does so in plain PyTorch too
-        lent = any(one.startswith("result") for one, _ in row["aliases"])
-        self._held.keep(number, result, was=None if lent else kept)
+        self._held.keep(number, result, was=None if row["aliases"] else kept)
         if step.action != "fail":
             self._arguments[step.model] = (call, arguments)
         return row
