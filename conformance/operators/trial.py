@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from conformance.api import features
@@ -18,6 +18,7 @@ from conformance.devices import Device
 from conformance.operators import CONTROL_SECONDS, OF_DOUBLES
 from conformance.operators.statistics import BUDGET, errors_of, unstable, within_budget
 from conformance.operators.table import Outcome, Tried, row_of
+from conformance.operators.together import Draw, Drawn, Group, Waiting, told_together
 
 #: A process serves so many samples, then a fresh one goes on: what lowered modules leave behind must not pile up.
 _BATCH = 200
@@ -88,32 +89,97 @@ class OperatorTrial:
         themes: dict[str, dict[str, list[str]]] = self._ask_control("operator_themes")
         return themes
 
-    def varied(
-        self, operator: str, dtype: str, *, seed: int, count: int, modes: Sequence[str]
-    ) -> Iterator[tuple[dict[str, Any], Tried]]:
-        """Samples of an operator, some of them varied (``varied_samples`` of a toolchain's verbs), and what each comes
-        to on the backend. Where PyTorch makes none, it is not applicable."""
+    def varied(self, draws: Iterable[Draw], *, modes: Sequence[str]) -> Iterator[Drawn]:
+        """Samples of operators, some of them varied (``varied_samples`` of a toolchain's verbs), and what each comes
+        to on the backend: not applicable where PyTorch makes none. Several that can be are tried in one program, and
+        by themselves where that is not right; those of a draw of which the backend takes nothing are left out."""
+        waiting = Waiting()
+        for draw in draws:
+            for sample in self._made(draw, modes):
+                if reason := self._judges_nobody(sample):
+                    yield Drawn((draw.operator,), draw.dtype, sample, Tried(Outcome.NOT_APPLICABLE, reason))
+                elif waiting.takes(draw, sample):
+                    waiting.add(draw, sample)
+                else:
+                    drawn = self._alone(draw, sample)
+                    yield drawn
+                    if drawn.tried.message.startswith(LEFT):
+                        break
+            for group in waiting.due():
+                for drawn in self._joined(group):
+                    waiting.learn(drawn)
+                    yield drawn
+
+    def _made(self, draw: Draw, modes: Sequence[str]) -> Sequence[dict[str, Any]]:
         try:
-            samples = self._ask_control(
-                "varied_samples", operator=operator, dtype=dtype, seed=seed, count=count, modes=list(modes)
+            made: list[dict[str, Any]] = self._ask_control(
+                "varied_samples", **dataclasses.asdict(draw), modes=list(modes)
             )
         except (DeviceEnded, SubjectError) as error:
-            yield {}, Tried(Outcome.NOT_APPLICABLE, f"PyTorch itself fails while the samples are made: {error}")
-            return
-        for sample in samples:
-            yield sample, self._try_varied(sample, dtype)
+            return [{"reason": f"PyTorch itself fails while the samples are made: {error}"}]
+        return made
 
-    def _try_varied(self, sample: dict[str, Any], dtype: str) -> Tried:
+    def _judges_nobody(self, sample: Mapping[str, Any]) -> str:
+        """Why a sample judges nobody, whatever the backend does; empty where it does judge."""
+        if "reason" in sample:
+            return str(sample["reason"])
         lacking = sorted(set(sample.get("needs", ())) & set(self._missing))
         if lacking:
-            return Tried(Outcome.NOT_APPLICABLE, f"{DECLARED_MISSING}: {', '.join(lacking)}")
+            return f"{DECLARED_MISSING}: {', '.join(lacking)}"
         if sample.get("exact") is not None and unstable(decode(sample["expected"]), decode(sample["exact"])):
-            return Tried(Outcome.NOT_APPLICABLE, f"{UNSTABLE}: rounding decides about what is discrete in the result")
-        tried = self._try_sample(sample, dtype)
+            return f"{UNSTABLE}: rounding decides about what is discrete in the result"
+        return ""
+
+    def _alone(self, draw: Draw, sample: dict[str, Any]) -> Drawn:
+        tried = self._try_sample(sample, draw.dtype)
         if tried.outcome is Outcome.TIMEOUT:  # a busy machine must charge nobody
-            again = self._attempt(sample, dtype)
+            again = self._attempt(sample, draw.dtype)
             tried = tried if again.outcome is Outcome.TIMEOUT else again
-        return self._confirmed(sample, tried)
+        return Drawn((draw.operator,), draw.dtype, sample, self._confirmed(sample, tried))
+
+    def _joined(self, group: Group) -> Iterator[Drawn]:
+        """What the samples of a group come to in one program; where it is not right, those of each half of the group.
+        Where it is wrong although both of these are right, that comes last."""
+        if len(group) == 1:
+            yield self._alone(*group[0])
+            return
+        if self._in_one_program(group).outcome is Outcome.RIGHT:
+            yield from (Drawn((draw.operator,), draw.dtype, sample, Tried(Outcome.RIGHT)) for draw, sample in group)
+            return
+        middle = len(group) // 2
+        halves = [*self._joined(group[:middle]), *self._joined(group[middle:])]
+        yield from halves
+        if all(each.tried.outcome is Outcome.RIGHT for each in halves):
+            yield from self._wrong_together(group)
+
+    def _wrong_together(self, group: Group) -> Iterator[Drawn]:
+        """What is wrong in one program of samples that are right by themselves, with as few of them as show it."""
+        tried = self._in_one_program(group, fresh=True)
+        if tried.outcome not in _DOUBTFUL:
+            return
+        for each in list(group):
+            fewer = [other for other in group if other is not each]
+            without = self._in_one_program(fewer, fresh=True) if len(fewer) > 1 else tried
+            if len(fewer) > 1 and without.outcome in _DOUBTFUL:
+                group, tried = fewer, without
+        operators = tuple(draw.operator for draw, _ in group)
+        yield Drawn(operators, group[0][0].dtype, told_together(group), tried)
+
+    def _in_one_program(self, group: Group, *, fresh: bool = False) -> Tried:
+        """What a program of several samples comes to: not applicable where PyTorch makes none of them."""
+        samples = [sample for _, sample in group]
+        told = {name: [each[name] for each in samples] for name in ("program", "inputs")}
+        try:
+            program = self._ask_control(
+                "joined_program", programs=told["program"], inputs=told["inputs"], mode=samples[0]["mode"]
+            )
+        except (DeviceEnded, SubjectError) as error:
+            return Tried(Outcome.NOT_APPLICABLE, f"PyTorch itself fails: {error}")
+        program["operators"] = sorted({name for each in samples for name in each["operators"]})
+        if fresh:
+            self._drop_subject()
+        tried = self._attempt(program, "")
+        return self._confirmed(program, tried) if fresh else tried
 
     def _confirmed(self, sample: dict[str, Any], tried: Tried) -> Tried:
         """What a sample came to; not applicable where PyTorch itself does no better, if that is not known yet."""
@@ -151,13 +217,14 @@ class OperatorTrial:
             yield Tried(Outcome.NOT_APPLICABLE, f"PyTorch itself fails while the samples are made: {error}")
             return
         for sample in samples:
-            yield self._confirmed(sample, self._try_sample(sample, dtype))
+            if "reason" in sample:
+                yield Tried(Outcome.NOT_APPLICABLE, sample["reason"])
+            else:
+                yield self._confirmed(sample, self._try_sample(sample, dtype))
 
     def _try_sample(self, sample: dict[str, Any], dtype: str) -> Tried:
         """What a sample comes to. Nobody is charged for what an earlier sample left behind in the process: a doubtful
         outcome counts only if it is that of a fresh process."""
-        if "reason" in sample:
-            return Tried(Outcome.NOT_APPLICABLE, sample["reason"])
         if self._served >= _BATCH:
             self._drop_subject()
         fresh = self._served == 0

@@ -19,6 +19,7 @@ from conformance.generate.budget import Share
 from conformance.generate.places import sizes_of
 from conformance.operators.common import COMMON
 from conformance.operators.table import Outcome, Tried
+from conformance.operators.together import Draw, Drawn
 from conformance.operators.trial import DECLARED_MISSING, LEFT, UNSTABLE
 from conformance.run.cell_context import CellContext
 from conformance.toolchains import toolchain_named
@@ -61,12 +62,8 @@ def try_operators(context: CellContext) -> None:
         modes += ["backward", "backward"]  # which shows what the way forward gives, too
     began = time.monotonic()
     try:
-        for operator, dtype, seed, count in _drawn(operators, found.seed):
-            samples = context.operators.varied(operator, dtype, seed=seed, count=count, modes=modes)
-            for sample, tried in samples:
-                found.add(operator, dtype, sample, tried)
-                if found.is_enough(share, time.monotonic() - began) or tried.message.startswith(LEFT):
-                    break
+        for drawn in context.operators.varied(_drawn(operators, found.seed), modes=modes):
+            found.add(drawn)
             if found.is_enough(share, time.monotonic() - began) or found.is_in_vain(len(operators)):
                 break
     finally:
@@ -76,10 +73,9 @@ def try_operators(context: CellContext) -> None:
     found.judge(context)
 
 
-def _drawn(operators: Mapping[str, list[str]], seed: int) -> Iterator[tuple[str, str, int, int]]:
-    """Operators, each with a dtype, a seed for its samples and how many they are, for ever: the common ones, then in
-    turns one of all and a common one, where each comes once before any comes again. Half of the time the dtype is
-    float32, where an operator has that."""
+def _drawn(operators: Mapping[str, list[str]], seed: int) -> Iterator[Draw]:
+    """Operators, for ever: the common ones, then in turns one of all and a common one, where each comes once before any
+    comes again. Half of the time the dtype is float32, where an operator has that."""
     draw = random.Random(seed)
     names = sorted(operators)
     common = [name for name in names if name in COMMON]
@@ -90,7 +86,7 @@ def _drawn(operators: Mapping[str, list[str]], seed: int) -> Iterator[tuple[str,
     for name, count in itertools.chain(first, later):
         dtypes = operators[name]
         dtype = "float32" if "float32" in dtypes and draw.random() < _OF_FLOATS else draw.choice(dtypes)
-        yield name, dtype, draw.getrandbits(32), count
+        yield Draw(name, dtype, draw.getrandbits(32), count)
 
 
 def _again_and_again(names: Sequence[str], draw: random.Random) -> Iterator[str]:
@@ -113,27 +109,29 @@ class _Found:
         self._findings: dict[str, dict[str, Any]] = {}
         self._gravest: tuple[Tried, Verdict] | None = None
 
-    def add(self, operator: str, dtype: str, sample: Mapping[str, Any], tried: Tried) -> None:
-        """Count a sample of an operator, by its outcome."""
+    def add(self, drawn: Drawn) -> None:
+        """Count a sample, by its outcome."""
+        operators, dtype, sample, tried = drawn
         if tried.outcome is Outcome.NOT_APPLICABLE:
             names = (name for beginning, name in _DISCARDED.items() if tried.message.startswith(beginning))
             self._discarded[next(names, "PyTorch's")] += 1
             return
         if tried.outcome is Outcome.REFUSED:
-            self._refused[operator] += 1
+            self._refused.update(operators)
             return
         self.tried += 1
-        self.met.add(operator)
+        self.met.update(operators)
         sizes = {f"size={name}" for shape in sample["shapes"] for name in sizes_of(shape)}
-        values = sorted({*sample["values"], *sizes, f"dtype={dtype}", f"operator={operator}"})
+        values = sorted({*sample["values"], *sizes, f"dtype={dtype}", *(f"operator={name}" for name in operators)})
         self._values.update(values)
         self._pairs.update((one, other) for index, one in enumerate(values) for other in values[:index])
         if tried.outcome is not Outcome.RIGHT:
-            self._note(operator, sample, values, tried)
+            self._note(drawn, values)
 
-    def _note(self, operator: str, sample: Mapping[str, Any], values: list[str], tried: Tried) -> None:
+    def _note(self, drawn: Drawn, values: list[str]) -> None:
+        operators, _, sample, tried = drawn
         verdict = _VERDICTS[tried.outcome]
-        cause = f"{operator} / {tried.observable}"
+        cause = f"{' beside '.join(operators)} / {tried.observable}"
         odd = [each for each in values if each not in PLAIN and not each.startswith("operator=")]
         if cause in self._findings:
             known = self._findings[cause]
@@ -144,7 +142,7 @@ class _Found:
             self._gravest = tried, verdict
         self._findings[cause] = {
             "cause": cause,
-            "operators": [operator],
+            "operators": list(operators),
             "axes": odd,
             "observable": tried.observable,
             "count": 1,

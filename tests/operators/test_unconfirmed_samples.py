@@ -10,6 +10,7 @@ import torch
 from conformance.api.errors import SubjectError
 from conformance.compare.values import encode
 from conformance.operators.table import Outcome, Tried
+from conformance.operators.together import Draw
 from conformance.operators.trial import LEFT, OperatorTrial
 
 SAMPLE: dict[str, Any] = {
@@ -73,8 +74,8 @@ def trial_of(processes: Processes, *, may_refuse: bool = True) -> OperatorTrial:
 
 def outcomes(processes: Processes, *, may_refuse: bool = True) -> Sequence[Tried]:
     """What the samples come to."""
-    varied = trial_of(processes, may_refuse=may_refuse).varied("add", "float32", seed=0, count=1, modes=[])
-    return [tried for _, tried in varied]
+    drawn = trial_of(processes, may_refuse=may_refuse).varied([Draw("add", "float32", 0, 1)], modes=[])
+    return [each.tried for each in drawn]
 
 
 def test_what_the_backend_leaves_is_nobodys_and_no_control_is_asked() -> None:

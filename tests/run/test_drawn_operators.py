@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from conformance.api.errors import ConformanceFailure, DeviceDied, SubjectError
 from conformance.api.verdicts import NotExercised
 from conformance.generate.budget import Budget
 from conformance.operators.table import Outcome, Tried
+from conformance.operators.together import Draw, Drawn
 from conformance.run.operators import _drawn, try_operators
 from conformance.run.result import Record
 
@@ -41,7 +43,8 @@ class Trial:
 
     def __init__(self, *outcomes: Tried) -> None:
         self._outcomes = itertools.cycle(outcomes)
-        self.asked: list[tuple[str, str, int, tuple[str, ...]]] = []
+        self.asked: list[Draw] = []
+        self.modes: tuple[str, ...] = ()
 
     def themes(self) -> dict[str, Any]:
         if self.failure is not None:
@@ -50,9 +53,12 @@ class Trial:
 
     failure: SubjectError | None = None
 
-    def varied(self, operator: str, dtype: str, *, seed: int, count: int, modes: list[str]) -> Any:
-        self.asked.append((operator, dtype, seed, tuple(modes)))
-        return [(SAMPLE, next(self._outcomes)) for _ in range(count)]
+    def varied(self, draws: Iterable[Draw], *, modes: Sequence[str]) -> Iterator[Drawn]:
+        self.modes = tuple(modes)
+        for draw in draws:
+            self.asked.append(draw)
+            for _ in range(draw.count):
+                yield Drawn((draw.operator,), draw.dtype, SAMPLE, next(self._outcomes))
 
 
 @dataclasses.dataclass
@@ -88,9 +94,9 @@ def test_a_seed_says_what_is_drawn_and_all_is_drawn_before_anything_is_again() -
     assert first != list(itertools.islice(_drawn(OPERATORS, 2), 20))
     # all of them are common: once, then in turns with themselves
     for each in (first[:4], first[4:12:2], first[5:12:2], first[12::2], first[13::2]):
-        assert {name for name, *_ in each} == set(OPERATORS)
-    assert {dtype for _, dtype, *_ in first} == {"float32", "int64"}
-    assert len({seed for *_, seed, _ in first}) == 20
+        assert {draw.operator for draw in each} == set(OPERATORS)
+    assert {draw.dtype for draw in first} == {"float32", "int64"}
+    assert len({draw.seed for draw in first}) == 20
 
 
 def test_common_operators_are_drawn_first_and_oftener_and_mostly_in_float32() -> None:
@@ -99,18 +105,18 @@ def test_common_operators_are_drawn_first_and_oftener_and_mostly_in_float32() ->
     }
     drawn = [list(itertools.islice(_drawn(operators, seed), 10)) for seed in range(40)]
     for each in drawn:
-        names = [name for name, *_ in each]
+        names = [draw.operator for draw in each]
         assert set(names[:2]) == set(names[3:6:2]) == set(names[7::2]) == {"add", "mul"}
         assert set(names[2::2]) == set(operators)
-        assert [count for *_, count in each] == [1, 1, *[3] * 8]
-    dtypes = [dtype for each in drawn for _, dtype, *_ in each]
+        assert [draw.count for draw in each] == [1, 1, *[3] * 8]
+    dtypes = [draw.dtype for each in drawn for draw in each]
     assert 0.4 < dtypes.count("float32") / len(dtypes) < 0.65
     assert set(dtypes) == set(operators["add"])
 
 
 def test_where_none_is_common_all_are_drawn_in_turns() -> None:
     drawn = list(itertools.islice(_drawn({"zeta": ["float32"], "eta": ["float32"]}, 1), 4))
-    assert {name for name, *_ in drawn[:2]} == {name for name, *_ in drawn[2:]} == {"zeta", "eta"}
+    assert {draw.operator for draw in drawn[:2]} == {draw.operator for draw in drawn[2:]} == {"zeta", "eta"}
     assert list(_drawn({}, 1)) == []
 
 
@@ -122,8 +128,8 @@ def test_a_cell_tries_as_many_as_its_budget_says_and_notes_them() -> None:
     assert counts["layout=offset"] == counts["size=empty"] == 10
     assert sum(count for value, count in counts.items() if value.startswith("operator=")) == 10
     assert [len(each) for each in row["pairs"]] == list(range(len(row["values"])))
-    assert {frozenset(modes) for *_, modes in context.operators.asked} == {frozenset(("inference", "backward"))}
-    assert {modes for *_, modes in once("torchscript").operators.asked} == {("inference",)}
+    assert set(context.operators.modes) == {"inference", "backward"}
+    assert once("torchscript").operators.modes == ("inference",)
     assert context.record.notes == ["4 of the 4 operators of pointwise were tried."]
 
 
@@ -190,6 +196,6 @@ def test_what_a_backend_leaves_to_pytorch_is_counted_and_ends_a_cell_that_meets_
         try_operators(nothing)  # type: ignore[arg-type]
     assert nothing.record.generated is not None
     assert nothing.record.generated["discarded"] == {"not taken": 12}  # each operator thrice
-    # no more of an operator in a draw, once it is left; and three that are left make up for one that is tried
+    # three that are left make up for one that is tried
     row = tried(Context(Trial(right, left, left, left)))
-    assert (row["tried"], row["discarded"]) == (7, {"not taken": 23})
+    assert (row["tried"], row["discarded"]) == (8, {"not taken": 22})

@@ -44,7 +44,7 @@ _OF_THE_TABLE = {"operators", "operator_samples"}
 _OF_TRIALS = {"shadow", "know", "play"}
 _ASKED = {
     "torchscript": _OF_OPERATORS | _OF_THE_TABLE | _OF_TRIALS | {"artifacts"},
-    "dynamo": _OF_OPERATORS | _OF_THE_TABLE | _OF_TRIALS | {"confirm_program"},
+    "dynamo": _OF_OPERATORS | _OF_THE_TABLE | _OF_TRIALS | {"confirm_program", "joined_program"},
     "executorch": _OF_OPERATORS | _OF_THE_TABLE | _OF_TRIALS | {"artifacts", "confirm_program"},
 }
 #: What only the program without Python answers, or nobody: no clause of the third asks what changed of PyTorch.

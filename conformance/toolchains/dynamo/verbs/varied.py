@@ -6,7 +6,7 @@ A graph is that of ``operators``: the operator, with zeros taken from its inputs
 from __future__ import annotations
 
 import pickle
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -54,6 +54,42 @@ def confirm_program(session: Session, program: bytes, inputs: bytes, expected: b
     return ""
 
 
+@verb
+def joined_program(session: Session, programs: list[bytes], inputs: list[bytes], mode: str) -> dict[str, Any]:
+    """Several programs as one, each with inputs and results of its own: what ``varied_samples`` says of a program, but
+    for the operators' names."""
+    joined = _joined([pickle.loads(each) for each in programs])
+    given = encode(tuple(tensor for each in inputs for tensor in decode(each)))
+    return {
+        "program": pickle.dumps(joined),
+        "inputs": given,
+        "expected": encode(called(joined, given, mode)),
+        "exact": _exact(joined, given, mode),
+        "settled": True,
+        "unconfirmed": True,
+        "mode": mode,
+    }
+
+
+def _can_be_joined(module: torch.fx.GraphModule) -> bool:
+    """Whether a graph is all that there is of a program."""
+    return not any(node.op in ("get_attr", "call_module") for node in module.graph.nodes)
+
+
+def _joined(modules: list[torch.fx.GraphModule]) -> torch.fx.GraphModule:
+    """A graph of several graphs side by side."""
+    graph = torch.fx.Graph()
+    places: list[dict[torch.fx.Node, Any]] = [
+        {node: graph.placeholder(f"of_{number}_{node.name}") for node in module.graph.find_nodes(op="placeholder")}
+        for number, module in enumerate(modules)
+    ]
+    results: list[Any] = []
+    for module, known in zip(modules, places, strict=True):
+        results.extend(cast(tuple[Any, ...], graph.graph_copy(module.graph, known)))
+    graph.output(tuple(results))
+    return torch.fx.GraphModule(torch.nn.Module(), graph)
+
+
 def _as_program(sample: samples.Sample) -> dict[str, Any]:
     try:
         program, inputs = _drawn_up(sample)
@@ -73,6 +109,7 @@ def _as_program(sample: samples.Sample) -> dict[str, Any]:
         "exact": _exact(module, inputs, sample.mode) if sample.settled else None,
         "settled": sample.settled,
         "unconfirmed": True,
+        "joins": sample.settled and _can_be_joined(module),
     } | sample.as_varied()
 
 
