@@ -1,4 +1,5 @@
-"""Models that are quantised before they are lowered: a layer for each result, which so is off by one step at most."""
+"""Models that are quantised before they are lowered: a layer for each result, which so is off by one step at most; and
+one that was quantised by others."""
 
 from __future__ import annotations
 
@@ -71,3 +72,27 @@ class QuantisedConv(torch.nn.Module):
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         joined = torch.cat([functional.relu(self.first(x)), self.second(x)], dim=1)
         return functional.relu(self.conv(x)), self.apart(x), joined
+
+
+@case(
+    "seven_bits",
+    f.quantized,
+    f.elementwise,
+    f.several_outputs,
+    samples=twice(lambda make: (8.0 * make.floats(3, 8),)),
+)
+class SevenBits(torch.nn.Module):
+    """Steps of a range that is narrower than the dtype that holds them, as a quantizer may choose for a device whose
+    products add up in 16 bits: what is beyond the range is its end."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        signed = _stepped(_stepped(x, -64, 63, torch.int8).abs() + _stepped(x * 0.5, -64, 63, torch.int8), -64, 63)
+        return signed, _stepped(_stepped(x, 0, 127, torch.uint8).neg(), 0, 127, torch.uint8)
+
+
+def _stepped(x: Tensor, least: int, most: int, dtype: torch.dtype = torch.int8) -> Tensor:
+    """The nearest steps of a scale that every computer can divide by exactly."""
+    scheme = (0.125, (least + most) // 2, least, most, dtype)
+    steps = torch.ops.quantized_decomposed.quantize_per_tensor(x, *scheme)
+    nearest: Tensor = torch.ops.quantized_decomposed.dequantize_per_tensor(steps, *scheme)
+    return nearest
