@@ -42,6 +42,7 @@ class Waiting:
     """The samples that wait, by the mode in which they are called. None is of an operator that was not right before,
     which the others in its program would have to be tried again for."""
 
+    _most: int = _MOST
     _draws: int = 0
     _apart: set[str] = dataclasses.field(default_factory=set)
     #: The samples of a mode, and at which draw the first of them came.
@@ -59,13 +60,17 @@ class Waiting:
         """After a draw: the groups that are to be tried now, which wait no longer."""
         self._draws += 1
         for mode, (since, found) in list(self._samples.items()):
-            while len(found) >= _MOST or (found and self._draws - since >= _PATIENCE):
-                group, found = found[:_MOST], found[_MOST:]
+            while len(found) >= self._most or (found and self._draws - since >= _PATIENCE):
+                group, found = found[: self._most], found[self._most :]
                 yield group
             if found:
                 self._samples[mode] = since, found
             else:
                 del self._samples[mode]
+
+    def ask_for_less_than(self, count: int) -> None:
+        """Have half of so many samples in a program: so many took too long."""
+        self._most = min(self._most, max(1, count // 2))
 
     def learn(self, drawn: Drawn) -> None:
         """Remember what a sample came to."""

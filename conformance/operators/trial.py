@@ -106,7 +106,7 @@ class OperatorTrial:
                     if drawn.tried.message.startswith(LEFT):
                         break
             for group in waiting.due():
-                for drawn in self._joined(group):
+                for drawn in self._joined(group, waiting):
                     waiting.learn(drawn)
                     yield drawn
 
@@ -137,19 +137,22 @@ class OperatorTrial:
             tried = tried if again.outcome is Outcome.TIMEOUT else again
         return Drawn((draw.operator,), draw.dtype, sample, self._confirmed(sample, tried))
 
-    def _joined(self, group: Group) -> Iterator[Drawn]:
+    def _joined(self, group: Group, waiting: Waiting) -> Iterator[Drawn]:
         """What the samples of a group come to in one program; where it is not right, those of each half of the group.
         Where it is wrong although both of these are right, that comes last."""
         if len(group) == 1:
             yield self._alone(*group[0])
             return
-        if self._in_one_program(group).outcome is Outcome.RIGHT:
+        tried = self._in_one_program(group)
+        if tried.outcome is Outcome.RIGHT:
             yield from (Drawn((draw.operator,), draw.dtype, sample, Tried(Outcome.RIGHT)) for draw, sample in group)
             return
+        if tried.outcome is Outcome.TIMEOUT:
+            waiting.ask_for_less_than(len(group))
         middle = len(group) // 2
-        halves = [*self._joined(group[:middle]), *self._joined(group[middle:])]
+        halves = [*self._joined(group[:middle], waiting), *self._joined(group[middle:], waiting)]
         yield from halves
-        if all(each.tried.outcome is Outcome.RIGHT for each in halves):
+        if tried.outcome in _DOUBTFUL and all(each.tried.outcome is Outcome.RIGHT for each in halves):
             yield from self._wrong_together(group)
 
     def _wrong_together(self, group: Group) -> Iterator[Drawn]:
@@ -175,7 +178,7 @@ class OperatorTrial:
             )
         except (DeviceEnded, SubjectError) as error:
             return Tried(Outcome.NOT_APPLICABLE, f"PyTorch itself fails: {error}")
-        program["operators"] = sorted({name for each in samples for name in each["operators"]})
+        program |= {"operators": sorted({name for each in samples for name in each["operators"]}), "joined": True}
         if fresh:
             self._drop_subject()
         tried = self._attempt(program, "")
@@ -258,7 +261,8 @@ class OperatorTrial:
         except DeviceEnded as error:
             self._drop_subject()
             if isinstance(error, DeviceTimeout):
-                self._timed_out()
+                if not sample.get("joined"):
+                    self._timed_out()
                 return Tried(Outcome.TIMEOUT, str(error), observable="hang", phase=error.phase, ended=error)
             return Tried(Outcome.CRASHED, str(error), observable="crash", phase=error.phase, ended=error)
         if ran.get("left"):

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from support.project import Project
 
-from conformance.api.errors import SubjectError
+from conformance.api.errors import DeviceTimeout, SubjectError
 from conformance.compare.values import encode
 from conformance.operators.table import Outcome, Tried
 from conformance.operators.together import Draw, Drawn, Group, Waiting, told_together
@@ -41,11 +41,13 @@ def draw(operator: str, count: int = 1) -> Draw:
 class Processes:
     """A control and a backend in one. A program is the operators in it; ``wrong`` says of one whether it is wrong."""
 
-    def __init__(self, *wrong: str, excuse: str = "", mode: str = "", left: bool = False) -> None:
+    def __init__(self, *wrong: str, excuse: str = "", mode: str = "", left: bool = False, most: int = 8) -> None:
         self.wrong = [set(each.split()) for each in wrong]
         self.excuse = excuse
         self.mode = mode
         self.left = left
+        self.most = most
+        self.timeouts = 0
         self.ran: list[str] = []
 
     def open(self) -> Any:
@@ -62,6 +64,8 @@ class Processes:
             return {name: joined[name] for name in joined if name not in ("operators", "joins")}
         if verb == "lower_program":
             self.ran.append(told["program"])
+            if len(told["program"].split()) > self.most:
+                raise DeviceTimeout("lower", 1.0)
             if {"refused"} & set(told["program"].split()):
                 raise SubjectError("lower", "NotImplementedError", (), "aten::refused is not supported")
             return 1
@@ -69,6 +73,9 @@ class Processes:
             found = set(self.ran[-1].split())
             return {"left": True} if self.left else {"result": ZEROS if any(w <= found for w in self.wrong) else ONES}
         return self.excuse if verb == "confirm_program" else None
+
+    def time_out(self) -> None:
+        self.timeouts += 1
 
     def sample(self, program: str) -> dict[str, Any]:
         return {
@@ -97,7 +104,7 @@ def tried(processes: Processes, draws: Iterable[Draw]) -> list[Drawn]:
         missing_features={},
         tolerances={},
         seconds=lambda: 1.0,
-        timed_out=lambda: None,
+        timed_out=processes.time_out,
     )
     return list(trial.varied(draws, modes=[]))
 
@@ -148,6 +155,14 @@ def test_those_that_may_not_be_joined_are_not_and_what_is_left_ends_a_draw() -> 
     found = tried(processes, [draw("add", 3), draw("sub", 3)])
     assert processes.ran == ["add", "sub"]
     assert all(each.tried.message.startswith(LEFT) for each in found)
+
+
+def test_of_a_slow_backend_less_is_asked_at_a_time_and_no_time_out_is_noted() -> None:
+    processes = Processes(most=3)
+    found = tried(processes, [*EIGHT, *EIGHT])
+    assert {each.tried.outcome for each in found} == {Outcome.RIGHT}
+    assert [len(each.split()) for each in processes.ran] == [8, 4, 2, 2, 4, 2, 2, *[2] * 4]
+    assert processes.timeouts == 0
 
 
 def groups(*drawn: tuple[str, str]) -> list[Group]:
