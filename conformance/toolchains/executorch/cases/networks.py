@@ -185,12 +185,14 @@ class TransposedConv(torch.nn.Module):
 
 @case("pooling", f.convolution, f.views, samples=twice(lambda make: (make.floats(1, 2, 7, 9),)))
 class Pooling(torch.nn.Module):
-    """Windows that overhang the edge, padding that is counted and that is not, and padding alone."""
+    """Windows that overhang the edge, or the padding, padding that is counted and that is not, and padding alone."""
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
         largest = functional.max_pool2d(x, 3, stride=2, padding=1, ceil_mode=True)
-        counted = functional.avg_pool2d(x, 2, stride=2, ceil_mode=True, count_include_pad=False)
-        return largest, counted, functional.pad(x, (1, 2, 0, 1), value=-3.0)
+        uncounted = functional.avg_pool2d(x, 2, stride=2, ceil_mode=True, count_include_pad=False)
+        counted = functional.avg_pool2d(x, 4, stride=2, padding=1, ceil_mode=True)
+        overhanging = functional.avg_pool2d(x, 2, ceil_mode=True)
+        return largest, uncounted, counted, overhanging, functional.pad(x, (1, 2, 0, 1), value=-3.0)
 
 
 @case("activations", f.elementwise, samples=twice(lambda make: (make.floats(3, 8),)))

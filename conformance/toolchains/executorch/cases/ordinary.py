@@ -178,3 +178,107 @@ class FirstOfEquals(torch.nn.Module):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         return x.argmax(1), x.argmin(0)
+
+
+@case(
+    "autoencoder",
+    f.matmul,
+    f.parameters,
+    f.submodules,
+    f.elementwise,
+    f.several_outputs,
+    samples=twice(lambda make: (make.floats(3, 6),)),
+)
+class Autoencoder(torch.nn.Module):
+    """The weight of each second layer is that of the first, seen from the other side: one memory, and of the square one
+    the same sizes, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.turn, self.narrow = torch.nn.Linear(6, 6), torch.nn.Linear(6, 4)
+        self.back, self.wide = torch.nn.Linear(6, 6), torch.nn.Linear(4, 6)
+        self.back.weight = torch.nn.Parameter(self.turn.weight.t())
+        self.wide.weight = torch.nn.Parameter(self.narrow.weight.t())
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return self.back(torch.tanh(self.turn(x))), self.wide(torch.tanh(self.narrow(x)))
+
+
+@case(
+    "read_behind",
+    f.elementwise,
+    f.views,
+    f.matmul,
+    f.parameters,
+    f.submodules,
+    f.several_outputs,
+    samples=twice(lambda make: (make.floats(3, 6),)),
+)
+class ReadBehind(torch.nn.Module):
+    """What was cut from a result, or is another view of it, is read when the result itself was used for the last
+    time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(6, 6)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        features = self.layer(x)
+        gate = features[:, :3]
+        active = torch.relu(features)
+        products = x - 1.0
+        heads = products.view(3, 2, 3)
+        weights = torch.sigmoid(products)
+        return active[:, 3:] * torch.tanh(gate), (heads * 2.0).flatten(1) * weights, heads.sum(1)
+
+
+@case(
+    "two_ways_to_divide",
+    f.elementwise,
+    f.several_outputs,
+    samples=twice(lambda make: (make.floats(3, 4) * 8, make.floats(3, 4).abs() + 0.5)),
+)
+class TwoWaysToDivide(torch.nn.Module):
+    """Of the same operands, and not the same: what differs is an option."""
+
+    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        down, towards_zero = (torch.div(x, y, rounding_mode=mode) for mode in ("floor", "trunc"))
+        return down - towards_zero, torch.add(x, y) * torch.add(x, y, alpha=2)
+
+
+@case(
+    "before_and_after",
+    f.mutable_state,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.floats(4) + 1.0,) for _ in "abc"]},
+)
+class BeforeAndAfter(torch.nn.Module):
+    """What a state was before it was changed is kept beside it."""
+
+    mean: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        before = self.mean.clone()
+        self.mean.mul_(0.75).add_(x * 0.25)
+        return x - before
+
+
+@case(
+    "pictures_in_frames",
+    f.convolution,
+    f.parameters,
+    samples=lambda make: {"forward": [(functional.pad(make.floats(1, 2, 4, 24), (4, 4, 2, 2)),) for _ in "abc"]},
+)
+class PicturesInFrames(torch.nn.Module):
+    """One picture after the other that begin and end alike."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Conv2d(2, 3, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layer(x)

@@ -186,3 +186,55 @@ class BrightestFirst(torch.nn.Module):
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         places = torch.sort(x, dim=0, descending=True, stable=True)[1]
         return torch.sort(x, dim=0, descending=True)[0], places
+
+
+@case(
+    "autoencoder",
+    f.matmul,
+    f.parameters,
+    f.submodules,
+    f.elementwise,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(3, 6),) for _ in "ab"]},
+)
+class Autoencoder(torch.nn.Module):
+    """The weight of each second layer is that of the first, seen from the other side: one memory, and of the square one
+    the same sizes, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.turn, self.narrow = torch.nn.Linear(6, 6), torch.nn.Linear(6, 4)
+        self.back, self.wide = torch.nn.Linear(6, 6), torch.nn.Linear(4, 6)
+        self.back.weight = torch.nn.Parameter(self.turn.weight.t())
+        self.wide.weight = torch.nn.Parameter(self.narrow.weight.t())
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return self.back(torch.tanh(self.turn(x))), self.wide(torch.tanh(self.narrow(x)))
+
+
+@case(
+    "read_behind",
+    f.elementwise,
+    f.views,
+    f.matmul,
+    f.parameters,
+    f.submodules,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(3, 6),) for _ in "ab"]},
+)
+class ReadBehind(torch.nn.Module):
+    """What was cut from a result, or is another view of it, is read when the result itself was used for the last
+    time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(6, 6)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        features = self.layer(x)
+        gate = features[:, :3]
+        active = torch.relu(features)
+        products = x - 1.0
+        heads = products.view(3, 2, 3)
+        weights = torch.sigmoid(products)
+        return active[:, 3:] * torch.tanh(gate), (heads * 2.0).flatten(1) * weights, heads.sum(1)
