@@ -341,7 +341,7 @@ def as_trained(model: torch.nn.Module) -> torch.nn.Module:
 
 def made_state(program: Program, seed: int, *, wide: bool = False) -> dict[str, torch.Tensor]:
     """What a model of a program is made with: its parameters and buffers by their names."""
-    return {name: make(_reseeded(spec, seed), wide=wide) for name, spec in (*program.parameters, *program.buffers)}
+    return {name: make(_reseeded(spec, seed), wide=wide) for name, spec in program.state().items()}
 
 
 def _reseeded(spec: Any, seed: int) -> Any:

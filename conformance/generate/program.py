@@ -46,6 +46,8 @@ class TensorSpec:
     seed: int = 0
     #: Whether it is a leaf that requires grad, where the call is made with gradients.
     grad: bool = False
+    #: The name of a parameter that a parameter is, seen from the other side: its own elements are none.
+    of: str = ""
 
     def __str__(self) -> str:
         parts = [f"{self.dtype}{list(self.shape)}"]
@@ -145,13 +147,17 @@ class Program:
         """The operators of its statements, in order."""
         return [line.operator for method in self.all_methods for line in method.lines]
 
+    def state(self) -> dict[str, TensorSpec]:
+        """The parameters and buffers that a model is made with, by their names."""
+        return {name: spec for name, spec in (*self.parameters, *self.buffers) if not spec.of}
+
     def source(self, *, wide: bool = False) -> str:
         """The class ``Model`` as a file of Python has it, which begins with its imports.
 
         With ``wide`` every floating-point dtype that the text names is float64, and every complex one complex128.
         """
-        state = [name for name, _ in (*self.parameters, *self.buffers)]
-        begin = [f"self.{name} = torch.nn.Parameter({name}{_frozen(spec)})" for name, spec in self.parameters]
+        state = list(self.state())
+        begin = [f"self.{name} = torch.nn.Parameter({_given(name, spec)})" for name, spec in self.parameters]
         begin += [f'self.register_buffer("{name}", {name})' for name, _ in self.buffers]
         begin += [f"self.{name} = {constructor}" for name, constructor in self.modules]
         signature = ", ".join(name if kind == "Tensor" else f"{name}: {kind}" for name, kind in self.arguments)
@@ -211,8 +217,10 @@ class Program:
         return None
 
 
-def _frozen(spec: TensorSpec) -> str:
-    return "" if spec.grad and spec.dtype in _FLOATING else ", requires_grad=False"
+def _given(name: str, spec: TensorSpec) -> str:
+    """What a parameter is made with."""
+    tensor = f"{spec.of}.t()" if spec.of else name
+    return tensor if spec.grad and spec.dtype in _FLOATING else f"{tensor}, requires_grad=False"
 
 
 def _method(header: str, body: Sequence[str]) -> list[str]:

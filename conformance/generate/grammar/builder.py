@@ -355,6 +355,7 @@ class Builder:
         """
         methods = (self.method(result), *others)
         text = "\n".join(each for one in methods for each in (*(line.text for line in one.lines), one.result))
+        text += "".join(f" self.{spec.of}" for _, spec in self._parameters if spec.of)
         parts = (self._parameters, self._buffers, self._modules)
         parameters, buffers, modules = (tuple(each for each in kept if f"self.{each[0]}" in text) for kept in parts)
         return Program(

@@ -228,7 +228,8 @@ def where_given(b: Builder) -> None:
     """What is computed with an argument that may be None."""
     if not b.optionals:
         raise Abandoned
-    one, given = b.pick(lambda value: value.floating or value.integral), b.draw.choice(b.optionals)
+    whole = "mixed_dtypes" not in b.missing  # which beside these numbers become floats
+    one, given = b.pick(lambda value: value.floating or (whole and value.integral)), b.draw.choice(b.optionals)
     name, with_it = b.name(), b.draw.of(f"{one} + {given}", f"{one} * {given}", f"{one} - {given} * 2")
     bounded = f"torch.clamp({one}, {given}, {one} + 1.0)"
     text, like = b.draw.of(

@@ -58,6 +58,19 @@ def linear(b: Builder) -> None:
     b.make("linear", f"F.linear({one}, {weight}{bias})")
 
 
+@rule("matrices", "matmul", "parameters", weight=2, operators=1)
+def there_and_back(b: Builder) -> None:
+    """A layer, and one whose weight is the first's, seen from the other side: often one of the same sizes. Its weights
+    are changed twice, which is exact in this dtype."""
+    one = b.pick(lambda value: value.dtype_name == "float32" and value.rank >= 1 and 0 not in value.shape)
+    size, grad = one.shape[-1], not b.draw.chance(6)
+    width = b.draw.of(size, size, _width(b, one))
+    weight = b.parameter(TensorSpec("float32", (width, size), seed=b.draw.seed(), grad=grad))
+    turned = TensorSpec("float32", (size, width), "transposed", grad=grad, of=weight.name.removeprefix("self."))
+    (between,) = b.make("linear", f"F.linear({one}, {weight})")
+    b.make("linear", f"F.linear({between}, {b.parameter(turned)})")
+
+
 @rule("matrices", "matmul", "parameters")
 def layer(b: Builder) -> None:
     one = b.pick(lambda value: str(value.dtype) == "torch.float32" and value.rank >= 1 and value.shape[-1] > 0)
