@@ -178,7 +178,8 @@ class OperatorTrial:
             )
         except (DeviceEnded, SubjectError) as error:
             return Tried(Outcome.NOT_APPLICABLE, f"PyTorch itself fails: {error}")
-        program |= {"operators": sorted({name for each in samples for name in each["operators"]}), "joined": True}
+        program["operators"] = sorted({name for each in samples for name in each["operators"]})
+        program["members"] = list(zip(program["places"], samples, strict=True))
         if fresh:
             self._drop_subject()
         tried = self._attempt(program, "")
@@ -261,7 +262,7 @@ class OperatorTrial:
         except DeviceEnded as error:
             self._drop_subject()
             if isinstance(error, DeviceTimeout):
-                if not sample.get("joined"):
+                if "members" not in sample:
                     self._timed_out()
                 return Tried(Outcome.TIMEOUT, str(error), observable="hang", phase=error.phase, ended=error)
             return Tried(Outcome.CRASHED, str(error), observable="crash", phase=error.phase, ended=error)
@@ -297,6 +298,8 @@ class OperatorTrial:
         return Outcome.REFUSED if refuses and named else Outcome.FAILED
 
     def _judged(self, result: Any, sample: dict[str, Any]) -> Tried:
+        if "members" in sample:
+            return self._judged_together(result, sample["members"])
         expected = decode(sample["expected"])
         if not sample["settled"]:
             alike = _outline(result) == _outline(expected)
@@ -316,6 +319,13 @@ class OperatorTrial:
                 return Tried(Outcome.RIGHT, message, errors)
             return Tried(Outcome.WRONG, str(failure), errors, observable="values", phase="run")
         return Tried(Outcome.RIGHT, errors=errors_of(result, expected))
+
+    def _judged_together(self, result: Any, members: Sequence[tuple[Sequence[int], dict[str, Any]]]) -> Tried:
+        """The first of the samples in a program that is not right, if there is one."""
+        if len(result) != sum(len(places) for places, _ in members):
+            return Tried(Outcome.WRONG, f"{len(result)} results", observable="shape", phase="run")
+        judged = (self._judged(tuple(result[place] for place in places), each) for places, each in members)
+        return next((each for each in judged if each.outcome is not Outcome.RIGHT), Tried(Outcome.RIGHT))
 
 
 def share_delegated(work: Sequence[str], around: Sequence[str], executed: Sequence[str]) -> float | None:

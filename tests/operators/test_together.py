@@ -15,7 +15,6 @@ from conformance.operators.together import Draw, Drawn, Group, Waiting, told_tog
 from conformance.operators.trial import LEFT, OperatorTrial
 
 INPUTS = encode((torch.ones(2),))
-ONES, ZEROS = encode(torch.ones(2)), encode(torch.zeros(2))
 #: A backend of torch.compile that takes two calls of one function for the same call, whatever they are given.
 MERGING = """
     import torch
@@ -41,12 +40,15 @@ def draw(operator: str, count: int = 1) -> Draw:
 class Processes:
     """A control and a backend in one. A program is the operators in it; ``wrong`` says of one whether it is wrong."""
 
-    def __init__(self, *wrong: str, excuse: str = "", mode: str = "", left: bool = False, most: int = 8) -> None:
+    def __init__(
+        self, *wrong: str, excuse: str = "", mode: str = "", left: bool = False, most: int = 8, rounded: str = ""
+    ) -> None:
         self.wrong = [set(each.split()) for each in wrong]
         self.excuse = excuse
         self.mode = mode
         self.left = left
         self.most = most
+        self.rounded = rounded
         self.timeouts = 0
         self.ran: list[str] = []
 
@@ -61,7 +63,7 @@ class Processes:
             return [self.sample(told["operator"]) for _ in range(told["count"])]
         if verb == "joined_program":
             joined = self.sample(" ".join(told["programs"]))
-            return {name: joined[name] for name in joined if name not in ("operators", "joins")}
+            return {**joined, "places": [[place] for place in range(len(told["programs"]))]}
         if verb == "lower_program":
             self.ran.append(told["program"])
             if len(told["program"].split()) > self.most:
@@ -71,7 +73,12 @@ class Processes:
             return 1
         if verb == "run_program":
             found = set(self.ran[-1].split())
-            return {"left": True} if self.left else {"result": ZEROS if any(w <= found for w in self.wrong) else ONES}
+            wrong = set[str]().union(*(each for each in self.wrong if each <= found))
+            numbers = (
+                0.0 if each in wrong else 1.0005 if each == self.rounded else 1.0 for each in self.ran[-1].split()
+            )
+            results = tuple(torch.full((2,), number) for number in numbers)
+            return {"left": True} if self.left else {"result": encode(results)}
         return self.excuse if verb == "confirm_program" else None
 
     def time_out(self) -> None:
@@ -82,8 +89,8 @@ class Processes:
             "program": program,
             "operators": [f"aten::{each}" for each in program.split()],
             "inputs": INPUTS,
-            "expected": ONES,
-            "exact": None,
+            "expected": encode((torch.ones(2),)),
+            "exact": encode((torch.full((2,), 1.001, dtype=torch.float64),)) if program == self.rounded else None,
             "settled": True,
             "unconfirmed": True,
             "joins": not self.left,
@@ -155,6 +162,13 @@ def test_those_that_may_not_be_joined_are_not_and_what_is_left_ends_a_draw() -> 
     found = tried(processes, [draw("add", 3), draw("sub", 3)])
     assert processes.ran == ["add", "sub"]
     assert all(each.tried.message.startswith(LEFT) for each in found)
+
+
+def test_each_is_as_far_from_what_is_exact_as_it_may_be_by_itself() -> None:
+    processes = Processes(rounded="cos")
+    found = tried(processes, EIGHT)
+    assert {each.tried.outcome for each in found} == {Outcome.RIGHT}
+    assert len(processes.ran) == 1
 
 
 def test_of_a_slow_backend_less_is_asked_at_a_time_and_no_time_out_is_noted() -> None:

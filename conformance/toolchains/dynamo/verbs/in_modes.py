@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -20,7 +20,7 @@ def called(function: Callable[..., Any], inputs: bytes, mode: str) -> tuple[Any,
         tensors = decode(inputs)
         if mode != "backward":
             return tuple(function(*tensors))
-    leaves = [each for each in tensors if each.dim() and (each.is_floating_point() or each.is_complex())]
+    leaves = leaves_of(tensors)
     for each in leaves:
         each.requires_grad_()
     results = tuple(function(*tensors))
@@ -29,6 +29,11 @@ def called(function: Callable[..., Any], inputs: bytes, mode: str) -> tuple[Any,
         differentiable, leaves, [_weights(each) for each in differentiable], allow_unused=True, materialize_grads=True
     )
     return (*(each.detach() for each in results), *gradients)
+
+
+def leaves_of(tensors: Iterable[torch.Tensor]) -> list[torch.Tensor]:
+    """Those by which gradients are taken, in their order."""
+    return [each for each in tensors if each.dim() and (each.is_floating_point() or each.is_complex())]
 
 
 def _weights(result: torch.Tensor) -> torch.Tensor:

@@ -5,7 +5,9 @@ A graph is that of ``operators``: the operator, with zeros taken from its inputs
 
 from __future__ import annotations
 
+import itertools
 import pickle
+from collections.abc import Sequence
 from typing import Any, cast
 
 import torch
@@ -16,7 +18,7 @@ from conformance.compare.values import decode, encode
 from conformance.devices import Subject
 from conformance.operators import samples
 from conformance.toolchains.dynamo.verbs.executed import named, profiled
-from conformance.toolchains.dynamo.verbs.in_modes import called
+from conformance.toolchains.dynamo.verbs.in_modes import called, leaves_of
 from conformance.toolchains.dynamo.verbs.operators import captured, compiled_by, less, spellings
 from conformance.toolchains.dynamo.verbs.session import Session, verb
 
@@ -56,19 +58,31 @@ def confirm_program(session: Session, program: bytes, inputs: bytes, expected: b
 
 @verb
 def joined_program(session: Session, programs: list[bytes], inputs: list[bytes], mode: str) -> dict[str, Any]:
-    """Several programs as one, each with inputs and results of its own: what ``varied_samples`` says of a program, but
-    for the operators' names."""
-    joined = _joined([pickle.loads(each) for each in programs])
-    given = encode(tuple(tensor for each in inputs for tensor in decode(each)))
+    """Several programs as one, each with inputs and results of its own: ``{program, inputs, expected, settled, mode,
+    unconfirmed}``, and in ``places`` which of the results are those of each."""
+    modules, given = [pickle.loads(each) for each in programs], [decode(each) for each in inputs]
+    joined, together = _joined(modules), encode(tuple(itertools.chain.from_iterable(given)))
+    results = _ranges([len(_results_of(each)) for each in modules], 0)
+    gradients = _ranges([len(leaves_of(each)) if mode == "backward" else 0 for each in given], results[-1].stop)
     return {
         "program": pickle.dumps(joined),
-        "inputs": given,
-        "expected": encode(called(joined, given, mode)),
-        "exact": _exact(joined, given, mode),
+        "inputs": together,
+        "expected": encode(called(joined, together, mode)),
+        "places": [[*one, *other] for one, other in zip(results, gradients, strict=True)],
         "settled": True,
         "unconfirmed": True,
         "mode": mode,
     }
+
+
+def _results_of(module: torch.fx.GraphModule) -> Sequence[Any]:
+    return cast(Sequence[Any], module.graph.output_node().args[0])
+
+
+def _ranges(lengths: Sequence[int], begin: int) -> list[range]:
+    """Ranges of these lengths, one behind the other."""
+    ends = [*itertools.accumulate(lengths, initial=begin)]
+    return [range(one, other) for one, other in itertools.pairwise(ends)]
 
 
 def _can_be_joined(module: torch.fx.GraphModule) -> bool:
