@@ -106,6 +106,25 @@ def as_large_as_it_is_said(b: Builder) -> None:
     b.make(name, text)
 
 
+@rule("networks", "elementwise", "views", weight=3, operators=2)
+def past_what_does_nothing(b: Builder) -> None:
+    """What an operator returns that may give back what it is given is activated; and that is needed afterwards."""
+    one = b.float_value()
+    (before,) = b.make("mul", f"{one} * 2.0")
+    same = b.draw.of(
+        f"F.dropout({before}, 0.5, training=False)",
+        f"F.dropout({before}, 0.5, training=False)",
+        f"{before}.contiguous()",
+        f"{before}.to({before.dtype})",
+        f"{before}.reshape({before}.shape)",
+        f"{before}.expand_as({before})",
+        f"torch.atleast_1d({before})",
+    )
+    name = b.draw.of("relu", "sigmoid", "tanh")
+    (after,) = b.make(name, f"torch.{name}({same})")
+    b.make("sub", f"{after} - {before}")
+
+
 @rule("dtypes", "integers", "booleans", "elementwise", weight=2, operators=1)
 def whole_numbers_and_fractions(b: Builder) -> None:
     """Whole numbers that are compared with a fraction, or bounded by one."""

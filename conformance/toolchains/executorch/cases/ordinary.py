@@ -282,3 +282,23 @@ class PicturesInFrames(torch.nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.layer(x)
+
+
+@case(
+    "past_dropout",
+    f.elementwise,
+    f.matmul,
+    f.parameters,
+    f.submodules,
+    samples=twice(lambda make: (make.floats(3, 6),)),
+)
+class PastDropout(torch.nn.Module):
+    """What dropout gives back is activated, which in evaluation is what it was given, and that is added."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.dropout = torch.nn.Linear(6, 6), torch.nn.Dropout(0.5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        features = self.layer(x)
+        return torch.relu(self.dropout(features)) + features

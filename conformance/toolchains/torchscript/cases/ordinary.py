@@ -238,3 +238,23 @@ class ReadBehind(torch.nn.Module):
         heads = products.view(3, 2, 3)
         weights = torch.sigmoid(products)
         return active[:, 3:] * torch.tanh(gate), (heads * 2.0).flatten(1) * weights, heads.sum(1)
+
+
+@case(
+    "past_dropout",
+    f.elementwise,
+    f.matmul,
+    f.parameters,
+    f.submodules,
+    samples=lambda make: {"forward": [(make.floats(3, 6),) for _ in "ab"]},
+)
+class PastDropout(torch.nn.Module):
+    """What dropout gives back is activated, which in evaluation is what it was given, and that is added."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.dropout = torch.nn.Linear(6, 6), torch.nn.Dropout(0.5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        features = self.layer(x)
+        return torch.relu(self.dropout(features)) + features
