@@ -121,6 +121,21 @@ def kept_before_it_changes(b: Builder) -> None:
         b.make("add", f"{kept} + {source}")
 
 
+@rule("writes", "in_place", "elementwise", "input_mutation", traits=("keeps_writes",), weight=3, operators=1)
+def moved_up(b: Builder) -> None:
+    """Each buffer takes over what the one ahead of it held, and the first what comes, as models keep their last few
+    inputs."""
+    one = b.pick(lambda value: value.origin == "argument")
+    newer, older = (
+        b.buffer(TensorSpec(one.dtype_name, one.shape, "contiguous", "ordinary", b.draw.seed())) for _ in "ab"
+    )
+    if b.draw.chance(2):
+        b.make("add", f"{newer} + {one}")
+    b.write("copy_", f"{older}.copy_({newer})", "writes")
+    b.write("copy_", f"{newer}.copy_({one})", "writes")
+    b.make("add", f"{older} + {newer}")
+
+
 @rule("writes", "in_place", "elementwise", weight=2)
 def functional_in_place(b: Builder) -> None:
     one = b.make("clone", f"{b.float_value()}.clone()")[0]
