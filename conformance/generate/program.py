@@ -21,6 +21,8 @@ _DTYPE_NAME = re.compile(r"\btorch\.(float32|float16|bfloat16|complex64)\b")
 _CAST = re.compile(r"\.(float|half|bfloat16)\(\)")
 #: A number after an arithmetic operator, at the end of a line or before a parenthesis that closes.
 _NUMBER = re.compile(r"(?:(?<= [-+*/%<>] )|(?<= \*\* )|(?<= // ))(?P<number>-?\d[\d.]*(?:e-?\d+)?)(?=$|\n|\))")
+#: A number in a list that a tensor is made of.
+_IN_A_LIST = re.compile(r"(?:(?<=torch\.tensor\(\[)|(?<=\d, ))(?P<number>-?\d+\.\d+)(?=(?:, -?\d+\.\d+)*\]\))")
 _INDENT = "    "
 #: A class of submodules of a model's own: what tells two of them apart are numbers among their attributes.
 OWN_CLASS = """class Scaled(torch.nn.Module):
@@ -187,12 +189,13 @@ class Program:
         return dataclasses.replace(self, lines=needed(self.lines, self.result), others=others)
 
     def numbers(self) -> list[tuple[int, int, int]]:
-        """Where Python numbers stand beside an arithmetic operator: the line, and where in its text they begin and
-        end."""
+        """Where Python numbers stand beside an arithmetic operator, or in a list that a tensor is made of: the line,
+        and where in its text they begin and end."""
         return [
             (place, *found.span("number"))
             for place, line in enumerate(self.lines)
-            for found in _NUMBER.finditer(line.text)
+            for pattern in (_NUMBER, _IN_A_LIST)
+            for found in pattern.finditer(line.text)
         ]
 
     def with_number(self, place: tuple[int, int, int], number: str) -> Program:

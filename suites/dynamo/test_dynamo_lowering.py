@@ -40,7 +40,7 @@ from conformance.toolchains.dynamo.promises import (
 EVERY_CASE: tuple[str, ...] = ()
 REPRESENTATIVE = ("chain", "several_outputs", "parameters", "views")
 #: Cases of the floor, of which some share a class, and some differ from another in one number alone.
-COMPANY = ("chain", "size_one", "scalars", "loop")
+COMPANY = ("chain", "size_one", "scalars", "loop", "listed_numbers", "other_listed_numbers")
 WRITING = ("writes_input", "writes_slice", "writes_buffer")
 
 clause = clauses(source=EQUIVALENT, level=Level.CORE)

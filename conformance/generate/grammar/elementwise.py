@@ -79,6 +79,15 @@ def with_number(b: Builder) -> None:
     b.make(name, f"{number} {symbol} {one}" if reverse else f"{one} {symbol} {number}")
 
 
+@rule("elementwise", "elementwise", "broadcasting", weight=2, operators=2)
+def with_a_list(b: Builder) -> None:
+    """Numbers for the columns, which a model has as a list, as those of the channels of a picture."""
+    one = b.pick(lambda value: value.dtype_name == "float32" and value.rank >= 1 and 0 < value.shape[-1] <= 5)
+    numbers = ", ".join(b.draw.of("0.5", "1.5", "-2.0", "0.25") for _ in range(one.shape[-1]))
+    name, symbol = b.draw.of(("sub", "-"), ("mul", "*"), ("add", "+"), ("div", "/"))
+    b.make(name, f"{one} {symbol} torch.tensor([{numbers}])")
+
+
 @rule("elementwise", "elementwise")
 def scaled(b: Builder) -> None:
     one, other = b.pick(_number), b.pick(_number)

@@ -245,3 +245,19 @@ class PastDropout(torch.nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         features = self.layer(x)
         return torch.relu(self.dropout(features)) + features
+
+
+@case("listed_numbers", f.broadcasting, samples=pairs(3, 4))
+class ListedNumbers(torch.nn.Module):
+    """Numbers for the columns, of which AOT Autograd makes a constant: the graph's code does not show them."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return (x - torch.tensor([0.5, 0.4, 0.3, 2.0])) * y
+
+
+@case("other_listed_numbers", f.broadcasting, samples=pairs(3, 4))
+class OtherListedNumbers(torch.nn.Module):
+    """The same with other numbers: one graph's code."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return (x - torch.tensor([0.25, 0.75, -1.0, 1.5])) * y
