@@ -1,7 +1,7 @@
 """AOT Autograd: what is written to a tensor of float64 without dimensions, an argument or a buffer, is lost on the CPU.
 
-A default `torch.compile` has it from there. Tensors of other dtypes, and those of one element that have a dimension, are
-written to. Each of `add_`, `mul_`, `copy_`, `fill_`, `neg_` and `zero_` is lost, without a word."""
+A default `torch.compile` has it from there. Tensors of other dtypes, and those of one element that have a dimension,
+are written to. Each of `add_`, `mul_`, `copy_`, `fill_`, `neg_` and `zero_` is lost, without a word."""
 
 import sys
 

@@ -258,3 +258,30 @@ class PastDropout(torch.nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         features = self.layer(x)
         return torch.relu(self.dropout(features)) + features
+
+
+@case(
+    "padded_windows",
+    f.convolution,
+    f.elementwise,
+    f.views,
+    f.submodules,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(1, 2, 6, 7),) for _ in "ab"]},
+)
+class PaddedWindows(torch.nn.Module):
+    """What a picture was padded with is an element of its windows, the largest where all others are below zero, and is
+    counted; what a pool pads with is not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.largest = torch.nn.Sequential(torch.nn.ZeroPad2d(1), torch.nn.MaxPool2d(3, 2))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        by_the_pool = functional.max_pool2d(x - 4.0, 3, stride=2, padding=1)
+        padded = functional.pad(x, (1, 1, 1, 1))
+        return (
+            self.largest(x - 4.0),
+            by_the_pool,
+            functional.avg_pool2d(padded, 3, stride=2, padding=1, count_include_pad=False),
+        )
