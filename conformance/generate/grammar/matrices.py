@@ -92,6 +92,22 @@ def added_to_a_product(b: Builder) -> None:
     ))  # fmt: skip
 
 
+@rule("matrices", "matmul", "elementwise", "reductions", "broadcasting", weight=3, operators=1)
+def pairwise(b: Builder) -> None:
+    """Rows against rows: products as many as there are rows, to which a column is added, and no row."""
+    one = factor(b, rank=2)
+    (column,) = b.make("sum", f"({one} * {one}).sum(1, keepdim=True)")
+    products = f"({one} @ {one}.t())"
+    b.make(*b.draw.of(
+        ("add", f"{products} + {column}"),
+        ("add", f"{column} + {products}"),
+        ("sub", f"{column} + {column}.t() - 2.0 * {products}"),
+        ("sub", f"{products} * 2.0 - {column} - {column}.squeeze(1)"),
+        ("addmm", f"torch.addmm({column}, {one}, {one}.t(), alpha=-2)"),
+        ("div", f"{products} / ({column} + 1.0)"),
+    ))  # fmt: skip
+
+
 @rule("matrices", "matmul", weight=2)
 def batched(b: Builder) -> None:
     one = factor(b, rank=3)

@@ -288,3 +288,21 @@ class PaddedWindows(torch.nn.Module):
             by_the_pool,
             functional.avg_pool2d(padded, 3, stride=2, padding=1, count_include_pad=False),
         )
+
+
+@case(
+    "pairwise_distances",
+    f.matmul,
+    f.elementwise,
+    f.reductions,
+    f.views,
+    f.broadcasting,
+    f.several_outputs,
+    samples=pairs(5, 3),
+)
+class PairwiseDistances(torch.nn.Module):
+    """Rows against as many rows: a column that is added to their products has as many elements as a row."""
+
+    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        column, row = (x * x).sum(1, keepdim=True), (y * y).sum(1)
+        return column + row - 2.0 * (x @ y.t()), torch.matmul(x, y.t()) + column
