@@ -94,16 +94,23 @@ def test_steps(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> No
 
 
 @clause("training.backward-again", source=BACKWARD, level=Level.COMPLETE, cases=("chain", "matmul"))
-def test_backward_again(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase, record: Record) -> None:
+def test_backward_again(
+    host: DynamoDevice,
+    bare: DynamoDevice,
+    case: PreparedCase,
+    other_case: Callable[[str], PreparedCase],
+    record: Record,
+) -> None:
     """With retain_graph one may go back several times, with the same gradients each time; or an error names that."""
-    try:
-        found = host.differentiate(host.compile(case), case.call.inputs, often=3)
-    except SubjectError as error:
-        check("retain_graph" in error.text, f"expected an error that speaks of retain_graph, found {error}")
-        record.note(f"Going back again is refused: {error.text.strip().splitlines()[0]:.200}")
-        return
-    expected = bare.differentiate(bare.build(case), case.call.inputs, often=3)
-    assert_trained_alike(found, expected, f"{case.name}, gone back three times")
+    for each in (case, other_case("activated")):
+        try:
+            found = host.differentiate(host.compile(each), each.call.inputs, often=3)
+        except SubjectError as error:
+            check("retain_graph" in error.text, f"expected an error that speaks of retain_graph, found {error}")
+            record.note(f"Going back again is refused: {error.text.strip().splitlines()[0]:.200}")
+            continue
+        expected = bare.differentiate(bare.build(each), each.call.inputs, often=3)
+        assert_trained_alike(found, expected, f"{each.name}, gone back three times")
 
 
 @clause(

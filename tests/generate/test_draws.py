@@ -292,3 +292,15 @@ def test_a_weight_may_be_another_seen_from_the_other_side() -> None:
                     square += one.shape[0] == one.shape[1]
         assert trial_from_plain(json.loads(json.dumps(as_plain(trial)))) == trial
     assert square > len(trials) / 2
+
+
+def test_a_twin_may_differ_in_a_number_of_a_list() -> None:
+    """A compiler makes a constant of such a list, which the code of its graph does not show."""
+    lines = (
+        Line("sub", "v0 = x0 - torch.tensor([0.5, -1.5])"),
+        Line("isin", "v1 = torch.isin(v0, torch.tensor([0, 2]))"),
+    )
+    program = Program((("x0", "Tensor"),), lines, "v1")
+    places = program.numbers()
+    assert [program.lines[line].text[begin:end] for line, begin, end in places] == ["0.5", "-1.5"]
+    assert "torch.tensor([0.5, 2.0])" in program.with_number(places[1], "2.0").source()

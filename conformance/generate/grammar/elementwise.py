@@ -85,7 +85,7 @@ def with_a_list(b: Builder) -> None:
     one = b.pick(lambda value: value.dtype_name == "float32" and value.rank >= 1 and 0 < value.shape[-1] <= 5)
     numbers = ", ".join(b.draw.of("0.5", "1.5", "-2.0", "0.25") for _ in range(one.shape[-1]))
     name, symbol = b.draw.of(("sub", "-"), ("mul", "*"), ("add", "+"), ("div", "/"))
-    b.make(name, f"{one} {symbol} torch.tensor([{numbers}])")
+    b.make(name, f"{one} {symbol} torch.tensor([{numbers}])", like=f"{one} {symbol} {one}")
 
 
 @rule("elementwise", "elementwise")

@@ -84,6 +84,24 @@ class Convolved(torch.nn.Module):
 
 
 @case(
+    "activated",
+    f.parameters,
+    f.matmul,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.floats(3, 4),) for _ in "ab"]},
+)
+class Activated(torch.nn.Module):
+    """Activations whose way back reads what they were given: who goes back again needs that once more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second, self.third = (torch.nn.Linear(4, 4) for _ in "abc")
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.tanh(self.third(functional.silu(self.second(functional.gelu(self.first(x))))))
+
+
+@case(
     "products",
     f.parameters,
     f.matmul,
