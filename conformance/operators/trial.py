@@ -162,8 +162,10 @@ class OperatorTrial:
             return
         for each in list(group):
             fewer = [other for other in group if other is not each]
-            without = self._in_one_program(fewer, fresh=True) if len(fewer) > 1 else tried
-            if len(fewer) > 1 and without.outcome in _DOUBTFUL:
+            if len(fewer) < 2:
+                break
+            without = self._in_one_program(fewer, fresh=True)
+            if without.outcome in _DOUBTFUL:
                 group, tried = fewer, without
         operators = tuple(draw.operator for draw, _ in group)
         yield Drawn(operators, group[0][0].dtype, told_together(group), tried)
@@ -171,11 +173,9 @@ class OperatorTrial:
     def _in_one_program(self, group: Group, *, fresh: bool = False) -> Tried:
         """What a program of several samples comes to: not applicable where PyTorch makes none of them."""
         samples = [sample for _, sample in group]
-        told = {name: [each[name] for each in samples] for name in ("program", "inputs")}
+        programs, inputs = ([each[name] for each in samples] for name in ("program", "inputs"))
         try:
-            program = self._ask_control(
-                "joined_program", programs=told["program"], inputs=told["inputs"], mode=samples[0]["mode"]
-            )
+            program = self._ask_control("joined_program", programs=programs, inputs=inputs, mode=samples[0]["mode"])
         except (DeviceEnded, SubjectError) as error:
             return Tried(Outcome.NOT_APPLICABLE, f"PyTorch itself fails: {error}")
         program["operators"] = sorted({name for each in samples for name in each["operators"]})
