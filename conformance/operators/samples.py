@@ -42,6 +42,9 @@ MODES = {"": "no_grad", "inference": "inference", "backward": "backward"}
 INVALID = "not valid"
 #: Operators whose values are whatever was in the memory.
 _UNINITIALISED = ("empty", "new_empty")
+#: Operators of which eager PyTorch's results have other sizes than its documentation says, where there are no elements:
+#: reports/findings/eager_pixel_unshuffle_of_nothing.py.
+_WRONG_OF_NOTHING = ("nn.functional.pixel_unshuffle",)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -208,6 +211,8 @@ def _sample(
             tensors, change = varied(tensors, vary, pointwise=pointwise, layouts=layouts)
         except RuntimeError as error:
             return f"{INVALID}: the sample cannot be changed: {in_a_line(error)}"
+    if entry.name in _WRONG_OF_NOTHING and not all(each.numel() for each in tensors):
+        return "eager PyTorch gives other sizes of no elements than it documents"
     inputs = encode(tuple(tensors))
     random_operators = _RandomOperators()
     try:

@@ -184,3 +184,13 @@ def _changes(sample: samples.Sample) -> bool:
 
 def test_what_a_sample_needs_is_said_of_dtypes_that_pytorch_cannot_tell_finite() -> None:
     assert needed_features([torch.ones(2).to(torch.float8_e4m3fn)]) == []
+
+
+def test_no_sample_has_the_sizes_that_pytorch_gives_of_no_pixels() -> None:
+    drawn = [
+        each
+        for seed in range(40)
+        for each in samples.varied_samples_of("nn.functional.pixel_unshuffle", "float32", seed, 2, [])
+    ]
+    assert any("of no elements" in each for each in drawn if isinstance(each, str))
+    assert all(0 not in shape for each in drawn if not isinstance(each, str) for shape in each.shapes)
