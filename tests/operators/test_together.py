@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
+from operators.trying import trial_of
 from support.project import Project
 
 from conformance.api.errors import DeviceTimeout, SubjectError
 from conformance.compare.values import encode
 from conformance.operators.table import Outcome, Tried
 from conformance.operators.together import Draw, Drawn, Group, Waiting, told_together
-from conformance.operators.trial import LEFT, OperatorTrial
+from conformance.operators.trial import LEFT
 
 INPUTS = encode((torch.ones(2),))
 #: A backend of torch.compile that takes two calls of one function for the same call, whatever they are given.
@@ -103,17 +104,7 @@ class Processes:
 
 def tried(processes: Processes, draws: Iterable[Draw]) -> list[Drawn]:
     """What the samples come to."""
-    trial = OperatorTrial(
-        processes.open,
-        processes.open,
-        seed=0,
-        samples=1,
-        missing_features={},
-        tolerances={},
-        seconds=lambda: 1.0,
-        timed_out=processes.time_out,
-    )
-    return list(trial.varied(draws, modes=[]))
+    return list(trial_of(processes.open, timed_out=processes.time_out).varied(draws, modes=[]))
 
 
 EIGHT = [draw(name) for name in ["add", "sub", "mul", "exp", "sin", "cos", "tan", "neg"]]

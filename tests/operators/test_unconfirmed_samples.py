@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from operators.trying import trial_of
 
 from conformance.api.errors import SubjectError
 from conformance.compare.values import encode
 from conformance.operators.table import Outcome, Tried
 from conformance.operators.together import Draw
-from conformance.operators.trial import LEFT, OperatorTrial
+from conformance.operators.trial import LEFT
 
 SAMPLE: dict[str, Any] = {
     "program": b"",
@@ -57,24 +58,9 @@ class Processes:
         return self.results.pop(0) if verb == "run_program" else 1
 
 
-def trial_of(processes: Processes, *, may_refuse: bool = True) -> OperatorTrial:
-    """Where operators are tried in these processes."""
-    return OperatorTrial(
-        processes.open,
-        processes.open,
-        seed=0,
-        samples=1,
-        missing_features={},
-        tolerances={},
-        seconds=lambda: 1.0,
-        timed_out=lambda: None,
-        may_refuse=may_refuse,
-    )
-
-
 def outcomes(processes: Processes, *, may_refuse: bool = True) -> Sequence[Tried]:
     """What the samples come to."""
-    drawn = trial_of(processes, may_refuse=may_refuse).varied([Draw("add", "float32", 0, 1)], modes=[])
+    drawn = trial_of(processes.open, may_refuse=may_refuse).varied([Draw("add", "float32", 0, 1)], modes=[])
     return [each.tried for each in drawn]
 
 
@@ -104,7 +90,7 @@ def test_a_backend_that_chooses_what_it_takes_refuses_nothing() -> None:
 
 
 def test_the_table_charges_nobody_for_what_pytorch_does_no_better() -> None:
-    (excused,) = trial_of(Processes(WRONG, excuse="PyTorch does no better")).rows("add")
+    (excused,) = trial_of(Processes(WRONG, excuse="PyTorch does no better").open).rows("add")
     assert (excused["outcome"], excused["message"]) == ("not_applicable", "PyTorch does no better")
-    (charged,) = trial_of(Processes(WRONG)).rows("add")
+    (charged,) = trial_of(Processes(WRONG).open).rows("add")
     assert charged["outcome"] == "wrong"

@@ -41,32 +41,6 @@ def norm_and_convolution(b: Builder) -> None:
     b.make("conv2d", f"F.conv2d({last}, {weight}, padding={b.draw.of(1, 1, 0)})")
 
 
-@rule("networks", "convolution", "parameters", "elementwise", weight=3, operators=2)
-def padded_ahead(b: Builder) -> None:
-    """A picture that is padded, and then looked at in windows: what it is padded with is an element like the others."""
-    one = image(b)
-    if b.draw.chance(2):
-        (one,) = b.make("sub", f"{one} - 2.0")  # of which zeros are the largest
-    if b.draw.chance(3):
-        layers = b.draw.of("MaxPool2d(3, 2)", "MaxPool2d(2)", "AvgPool2d(3, 2)", "AvgPool2d(2)")
-        pads = b.draw.of("ZeroPad2d(1)", "ZeroPad2d(1)", "ConstantPad2d(1, 1.5)", "ReplicationPad2d(1)")
-        b.make("pool", f"{b.module(f'torch.nn.Sequential(torch.nn.{pads}, torch.nn.{layers})')}({one})")
-        return
-    sides = b.draw.of("(1, 1, 1, 1)", "(1, 1, 1, 1)", "(0, 1, 0, 1)", "(1, 0, 2, 1)")
-    (padded,) = b.make("pad", f"F.pad({one}, {sides}, value={b.draw.of('0.0', '0.0', '1.5', '-1.0')})")
-    name, text = b.draw.of(
-        ("max_pool2d", f"F.max_pool2d({padded}, {b.draw.of('2', '3, 2', '3, 1')})"),
-        ("max_pool2d", f"F.max_pool2d({padded}, 3, 2, padding=1)"),
-        ("avg_pool2d", f"F.avg_pool2d({padded}, {b.draw.of('2', '3, 2', '3, 1')})"),
-        ("avg_pool2d", f"F.avg_pool2d({padded}, 3, 2, padding=1, count_include_pad=False)"),
-        ("conv2d", ""),
-    )
-    if name == "conv2d":
-        weight = parameter(b, one, (2, one.shape[1], *b.draw.of((3, 3), (2, 2), (1, 1))))
-        text = f"F.conv2d({padded}, {weight}, padding={b.draw.of(0, 1)})"
-    b.make(name, text)
-
-
 @rule("networks", "convolution", "parameters", weight=2, operators=1)
 def side_by_side_dilations(b: Builder) -> None:
     """Convolutions of one picture that differ in how far apart they look, and not in any size."""

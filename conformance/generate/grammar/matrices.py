@@ -92,7 +92,7 @@ def added_to_a_product(b: Builder) -> None:
     ))  # fmt: skip
 
 
-@rule("matrices", "matmul", "elementwise", "reductions", "broadcasting", weight=3, operators=1)
+@rule("matrices", "matmul", "elementwise", "reductions", "views", "broadcasting", weight=3, operators=1)
 def pairwise(b: Builder) -> None:
     """Rows against rows: products as many as there are rows, to which a column is added, and no row."""
     one = factor(b, rank=2)

@@ -58,6 +58,14 @@ def padded(b: Builder) -> None:
     one = image(b, b.draw.of(4, 4, 3))
     if b.draw.chance(2):
         one = b.make("neg", f"-{one}.abs() - 0.5")[0]
+    if one.rank == 4 and "submodules" not in b.missing and b.draw.chance(3):
+        # what comes behind what is plainer in a graph of layers than in one of functions
+        pad = b.draw.of("ZeroPad2d(1)", "ZeroPad2d(1)", "ConstantPad2d(1, 1.5)")
+        name, pool = b.draw.of(
+            ("max_pool2d", "MaxPool2d(3, 2)"), ("max_pool2d", "MaxPool2d(2)"), ("avg_pool2d", "AvgPool2d(2)")
+        )
+        b.make(name, f"{b.module(f'torch.nn.Sequential(torch.nn.{pad}, torch.nn.{pool})')}({one})")
+        return
     side = b.draw.of("1, 1, 1, 1", "1, 1, 1, 1", "1, 1, 0, 0", "0, 1, 0, 1", "2, 0, 2, 0")
     if one.rank == 3:
         side = b.draw.of("2, 0", "0, 1", "1, 1")

@@ -66,7 +66,7 @@ MODEST = """
         features = Features.none("the floor alone").including(
             features.broadcasting, features.zero_dim, features.empty, features.large, features.non_contiguous,
             features.float64, features.half_precision, features.complex_numbers, features.non_finite,
-            features.several_outputs, features.parameters, features.dynamic_shapes,
+            features.several_outputs, features.parameters, features.dynamic_shapes, features.training,
         )
 
     FLOOR = {operator.add, operator.sub, operator.mul, operator.truediv, torch.relu}
@@ -90,7 +90,8 @@ PARTS = {
     "picky": "test_outputs and (branch_on or loop or sizes or sized)"
     f" or test_refusal or test_training_refused or {GUARDS}",
     "modest": "test_outputs and (break or loop or sizes or several or scalars or dictionary or tuple)"
-    f" or test_refusal and (matmul or reductions or cond or branch_on or nonzero or constants) or {GUARDS}",
+    f" or test_refusal and (matmul or reductions or cond or branch_on or nonzero or constants) or {GUARDS}"
+    " or test_several_models or test_backward_again",
 }
 
 

@@ -200,7 +200,7 @@ class Autoencoder(torch.nn.Module):
 
 
 @case(
-    "read_behind",
+    "view_outlives",
     f.elementwise,
     f.views,
     f.matmul,
@@ -209,9 +209,9 @@ class Autoencoder(torch.nn.Module):
     f.several_outputs,
     samples=lambda make: {"forward": [(make.floats(3, 6),) for _ in "ab"]},
 )
-class ReadBehind(torch.nn.Module):
-    """What was cut from a result, or is another view of it, is read when the result itself was used for the last
-    time."""
+class ViewOutlives(torch.nn.Module):
+    """A view is read when what it is a view of has been used for the last time: a part of it, and all of it in another
+    shape."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -247,47 +247,20 @@ class PastDropout(torch.nn.Module):
         return torch.relu(self.dropout(features)) + features
 
 
-@case("listed_numbers", f.broadcasting, samples=pairs(3, 4))
+@case("listed_numbers", f.elementwise, samples=pairs(4))
 class ListedNumbers(torch.nn.Module):
-    """Numbers for the columns, of which AOT Autograd makes a constant: the graph's code does not show them."""
+    """Numbers of the model's own, of which AOT Autograd makes a constant: the graph's code does not show them."""
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         return (x - torch.tensor([0.5, 0.4, 0.3, 2.0])) * y
 
 
-@case("other_listed_numbers", f.broadcasting, samples=pairs(3, 4))
+@case("other_listed_numbers", f.elementwise, samples=pairs(4))
 class OtherListedNumbers(torch.nn.Module):
     """The same with other numbers: one graph's code."""
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         return (x - torch.tensor([0.25, 0.75, -1.0, 1.5])) * y
-
-
-@case(
-    "padded_windows",
-    f.convolution,
-    f.elementwise,
-    f.views,
-    f.submodules,
-    f.several_outputs,
-    samples=lambda make: {"forward": [(make.floats(1, 2, 6, 7),) for _ in "ab"]},
-)
-class PaddedWindows(torch.nn.Module):
-    """What a picture was padded with is an element of its windows, the largest where all others are below zero, and is
-    counted; what a pool pads with is not."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.largest = torch.nn.Sequential(torch.nn.ZeroPad2d(1), torch.nn.MaxPool2d(3, 2))
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        by_the_pool = functional.max_pool2d(x - 4.0, 3, stride=2, padding=1)
-        padded = functional.pad(x, (1, 1, 1, 1))
-        return (
-            self.largest(x - 4.0),
-            by_the_pool,
-            functional.avg_pool2d(padded, 3, stride=2, padding=1, count_include_pad=False),
-        )
 
 
 @case(

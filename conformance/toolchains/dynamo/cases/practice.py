@@ -116,20 +116,23 @@ class AlikeNames(torch.nn.Module):
     f.elementwise,
     f.views,
     f.parameters,
+    f.submodules,
     f.several_outputs,
     samples=lambda make: {"forward": [(make.floats(1, 2, 7, 10),) for _ in "ab"]},
 )
 class UnevenWindows(torch.nn.Module):
-    """Windows of more than one size; zeros around a picture, which are no minus infinity; and as many places as a
-    transposed convolution is told to compute beyond its own."""
+    """Windows of more than one size; zeros around a picture, which are no minus infinity, by a function and by layers;
+    and as many places as a transposed convolution is told to compute beyond its own."""
 
     def __init__(self) -> None:
         super().__init__()
         self.up = torch.nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1, output_padding=1).requires_grad_(False)
+        self.around = torch.nn.Sequential(torch.nn.ZeroPad2d(1), torch.nn.MaxPool2d(3, 2))
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         padded = functional.pad(-x.abs() - 0.5, (1, 1, 1, 1))
-        return functional.adaptive_avg_pool2d(x, (5, 4)), functional.max_pool2d(padded, 3, 2), self.up(x)
+        largest = functional.max_pool2d(padded, 3, 2)
+        return functional.adaptive_avg_pool2d(x, (5, 4)), largest, self.around(-x.abs() - 0.5), self.up(x)
 
 
 @case(

@@ -205,34 +205,6 @@ class Autoencoder(torch.nn.Module):
 
 
 @case(
-    "read_behind",
-    f.elementwise,
-    f.views,
-    f.matmul,
-    f.parameters,
-    f.submodules,
-    f.several_outputs,
-    samples=twice(lambda make: (make.floats(3, 6),)),
-)
-class ReadBehind(torch.nn.Module):
-    """What was cut from a result, or is another view of it, is read when the result itself was used for the last
-    time."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = torch.nn.Linear(6, 6)
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        features = self.layer(x)
-        gate = features[:, :3]
-        active = torch.relu(features)
-        products = x - 1.0
-        heads = products.view(3, 2, 3)
-        weights = torch.sigmoid(products)
-        return active[:, 3:] * torch.tanh(gate), (heads * 2.0).flatten(1) * weights, heads.sum(1)
-
-
-@case(
     "two_ways_to_divide",
     f.elementwise,
     f.several_outputs,
@@ -302,33 +274,6 @@ class PastDropout(torch.nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         features = self.layer(x)
         return torch.relu(self.dropout(features)) + features
-
-
-@case(
-    "padded_windows",
-    f.convolution,
-    f.elementwise,
-    f.views,
-    f.submodules,
-    f.several_outputs,
-    samples=twice(lambda make: (make.floats(1, 2, 6, 7),)),
-)
-class PaddedWindows(torch.nn.Module):
-    """What a picture was padded with is an element of its windows, the largest where all others are below zero, and is
-    counted; what a pool pads with is not."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.largest = torch.nn.Sequential(torch.nn.ZeroPad2d(1), torch.nn.MaxPool2d(3, 2))
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        by_the_pool = functional.max_pool2d(x - 4.0, 3, stride=2, padding=1)
-        padded = functional.pad(x, (1, 1, 1, 1))
-        return (
-            self.largest(x - 4.0),
-            by_the_pool,
-            functional.avg_pool2d(padded, 3, stride=2, padding=1, count_include_pad=False),
-        )
 
 
 @case(

@@ -213,7 +213,7 @@ class Autoencoder(torch.nn.Module):
 
 
 @case(
-    "read_behind",
+    "view_outlives",
     f.elementwise,
     f.views,
     f.matmul,
@@ -222,9 +222,9 @@ class Autoencoder(torch.nn.Module):
     f.several_outputs,
     samples=lambda make: {"forward": [(make.floats(3, 6),) for _ in "ab"]},
 )
-class ReadBehind(torch.nn.Module):
-    """What was cut from a result, or is another view of it, is read when the result itself was used for the last
-    time."""
+class ViewOutlives(torch.nn.Module):
+    """A view is read when what it is a view of has been used for the last time: a part of it, and all of it in another
+    shape."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -258,33 +258,6 @@ class PastDropout(torch.nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         features = self.layer(x)
         return torch.relu(self.dropout(features)) + features
-
-
-@case(
-    "padded_windows",
-    f.convolution,
-    f.elementwise,
-    f.views,
-    f.submodules,
-    f.several_outputs,
-    samples=lambda make: {"forward": [(make.floats(1, 2, 6, 7),) for _ in "ab"]},
-)
-class PaddedWindows(torch.nn.Module):
-    """What a picture was padded with is an element of its windows, the largest where all others are below zero, and is
-    counted; what a pool pads with is not."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.largest = torch.nn.Sequential(torch.nn.ZeroPad2d(1), torch.nn.MaxPool2d(3, 2))
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        by_the_pool = functional.max_pool2d(x - 4.0, 3, stride=2, padding=1)
-        padded = functional.pad(x, (1, 1, 1, 1))
-        return (
-            self.largest(x - 4.0),
-            by_the_pool,
-            functional.avg_pool2d(padded, 3, stride=2, padding=1, count_include_pad=False),
-        )
 
 
 @case(
