@@ -26,6 +26,7 @@ import torch
 from tabulate import tabulate
 
 import conformance.devices._serve  # noqa: F401  (as in a zygote)
+from conformance._util.huge_pages import collapse_memory
 from conformance.devices._imprint import Imprint
 from conformance.toolchains import toolchain_named
 
@@ -49,7 +50,7 @@ class Usage:
 
 
 def main(toolchain: str = "torchscript", rounds: str = "100") -> None:
-    """Print a row for each step."""
+    """Print a row for each step, in ordinary pages of memory and in huge ones."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     kind = toolchain_named(toolchain).device("host").zygote
@@ -57,17 +58,24 @@ def main(toolchain: str = "torchscript", rounds: str = "100") -> None:
         importlib.import_module(module)
     preload = importlib.import_module(kind.preload)
     collections.deque(preload.warm_up(), maxlen=0)
+    if hasattr(preload, "make_models"):
+        collections.deque(preload.make_models(0, None), maxlen=0)
     imprint = Imprint((*kind.imports, kind.preload))
     gc.collect()
     gc.freeze()
     steps: dict[str, Callable[[], object]] = {
-        "memory that is written to ahead": preload.touch_memory,
         "what it runs, looked at ahead": imprint.differences,
         "... when the backend has loaded": imprint.differences,
         "... and at its end": imprint.differences,
     }
+    _print_costs(f"{toolchain}, memory in ordinary pages", steps, int(rounds))
+    collections.deque(collapse_memory(), maxlen=0)
+    _print_costs(f"{toolchain}, memory in huge pages", steps, int(rounds))
+
+
+def _print_costs(title: str, steps: dict[str, Callable[[], object]], rounds: int) -> None:
     costs: dict[str, list[Usage]] = collections.defaultdict(list)
-    for _ in range(int(rounds)):
+    for _ in range(rounds):
         for step, usage in _one_device(steps).items():
             costs[step].append(usage)
     means = [
@@ -76,8 +84,8 @@ def main(toolchain: str = "torchscript", rounds: str = "100") -> None:
     ]
     rows = [(step, *dataclasses.astuple(mean)) for step, mean in zip(costs, means, strict=True)]
     rows.append(("together", *(sum(row[place] for row in rows) for place in (1, 2, 3))))
-    print(f"a device of {toolchain}, means over {rounds}, without its verbs")
-    print(tabulate(rows, ["", "program ms", "kernel ms", "pages"], floatfmt=".1f", tablefmt="github"))
+    print(f"a device of {title}, means over {rounds}, without its verbs")
+    print(tabulate(rows, ["", "program ms", "kernel ms", "pages"], floatfmt=".1f", tablefmt="github"), end="\n\n")
 
 
 def _one_device(steps: dict[str, Callable[[], object]]) -> dict[str, Usage]:

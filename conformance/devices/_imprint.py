@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
+import operator
 import os
 import sys
 import types
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -49,6 +51,15 @@ _HELD = (
 _NOT_LOOKED_AT = ("warnings",)
 #: Hooks of Python that anybody may replace, and that nothing here calls.
 _HOOKS = {"sys": frozenset({"displayhook", "excepthook", "unraisablehook"}), "threading": frozenset({"excepthook"})}
+#: What a function does when it is called.
+_PARTS = tuple(operator.attrgetter(name) for name in ("__code__", "__defaults__", "__kwdefaults__", "__closure__"))
+#: How a name is looked up in each kind of what has some: None where it is not there.
+_LOOK_UPS: dict[type, Callable[[Any, Any], Any]] = {
+    dict: dict.get,
+    types.MappingProxyType: types.MappingProxyType.get,
+    list: lambda now, index: now[index] if index < len(now) else None,
+    tuple: operator.getitem,
+}
 #: How many containers deep functions are looked for in the variables of the harness's modules.
 _DEPTH = 2
 #: Where the files of PyTorch begin.
@@ -69,23 +80,68 @@ class _Namespace:
     then: dict[Any, Any] = dataclasses.field(default_factory=dict)
     known: frozenset[Any] | None = None
 
-    def differences(self) -> Iterator[str]:
-        now = self.now
-        if isinstance(now, list | tuple):
-            now = dict(enumerate(now))
-        for name, value in self.then.items():
-            if now.get(name) is not value and not _is_pytorchs_own(now.get(name)):
-                what = f"was replaced by {_origin(now[name])}" if name in now else "is gone"
-                yield f"{self.label}.{name} {what}"
-        if self.known is not None and len(self.known) != len(now):
-            new = [each for each in _functions_in(now) if each[0] not in self.known]
-            yield from (f"{self.label}.{name} is new: {_origin(value)}" for name, value in new if self._hides(name))
+    def replaced(self, name: Any) -> Iterator[str]:
+        """What to say of a name that does not stand for what it stood for."""
+        now = dict(enumerate(self.now)) if isinstance(self.now, list | tuple) else self.now
+        if not _is_pytorchs_own(now.get(name)):
+            what = f"was replaced by {_origin(now[name])}" if name in now else "is gone"
+            yield f"{self.label}.{name} {what}"
+
+    def new(self) -> Iterator[str]:
+        """What to say of the names that are more than those that are known."""
+        for name, value in _functions_in(self.now):
+            if self.known is not None and name not in self.known and self._hides(name):
+                yield f"{self.label}.{name} is new: {_origin(value)}"
 
     def _hides(self, name: str) -> bool:
         """Whether a name stands before another: in a module before a builtin, in a class before a base's."""
         if isinstance(self.owner, types.ModuleType):
             return name in vars(sys.modules["builtins"])
         return any(name in vars(base) for base in self.owner.__mro__[1:])
+
+
+class _Columns:
+    """Some thousand names and bodies side by side, so that they are looked through without a line of Python for each:
+    every device does so three times."""
+
+    def __init__(
+        self, namespaces: Sequence[_Namespace], bodies: Iterable[tuple[str, types.FunctionType, list[Any]]]
+    ) -> None:
+        self._names = []
+        for kind, look_up in _LOOK_UPS.items():
+            entries = [
+                (namespace, name, value)
+                for namespace in namespaces
+                if type(namespace.now) is kind
+                for name, value in namespace.then.items()
+            ]
+            if entries:
+                owners, names, values = zip(*entries, strict=True)
+                self._names.append((look_up, owners, [each.now for each in owners], names, values))
+        self._closed = [each for each in namespaces if each.known is not None]
+        self._sizes = [len(each.known or ()) for each in self._closed]
+        labels, functions, parts = zip(*bodies, strict=True)
+        self._labels: Sequence[str] = labels
+        self._functions: Sequence[types.FunctionType] = functions
+        self._parts = list(zip(_PARTS, zip(*parts, strict=True), strict=True))
+
+    def replaced(self) -> Iterator[tuple[_Namespace, Any]]:
+        """The names that do not stand for what they stood for."""
+        for look_up, owners, nows, names, values in self._names:
+            differs = map(operator.is_not, map(look_up, nows, names), values)
+            yield from itertools.compress(zip(owners, names, strict=True), differs)
+
+    def grown(self) -> Iterator[_Namespace]:
+        """The namespaces with other numbers of names than those that were known."""
+        sizes = map(len, [each.now for each in self._closed])
+        return itertools.compress(self._closed, map(operator.ne, sizes, self._sizes))
+
+    def rewritten(self) -> set[str]:
+        """The functions that do something else when they are called."""
+        found: set[str] = set()
+        for part, then in self._parts:
+            found.update(itertools.compress(self._labels, map(operator.is_not, map(part, self._functions), then)))
+        return found
 
 
 class Imprint:
@@ -100,7 +156,7 @@ class Imprint:
     def __init__(self, corpus: Sequence[str] = ()) -> None:
         self._corpus = frozenset(corpus)
         self._namespaces: dict[int, _Namespace] = {}
-        self._bodies: dict[int, tuple[str, types.FunctionType, tuple[Any, ...]]] = {}
+        self._bodies: dict[int, tuple[str, types.FunctionType, list[Any]]] = {}
         self._names: set[str] = set()
         own = [each for name, each in list(sys.modules.items()) if name.partition(".")[0] == "conformance"]
         for module in own:
@@ -116,16 +172,16 @@ class Imprint:
                 self._add_class(held, special | (self._names - set(dir(str))))  # a text's method is hardly a tensor's
                 self._namespaces[id(held)].known = frozenset(vars(held))
         self._add_called_in_turn()
+        self._columns = _Columns([*self._namespaces.values()], self._bodies.values())
 
     def differences(self, *objects: Any) -> list[str]:
         """A sentence for each thing that is not what it was.
 
         ``objects`` are the harness's own; an attribute of theirs that hides a method of their class is a difference.
         """
-        found = [each for namespace in self._namespaces.values() for each in namespace.differences()]
-        found += [
-            f"the body of {label} is another" for label, each, body in self._bodies.values() if _is_another(each, body)
-        ]
+        found = [each for namespace, name in self._columns.replaced() for each in namespace.replaced(name)]
+        found += [each for namespace in self._columns.grown() for each in namespace.new()]
+        found += [f"the body of {label} is another" for label in sorted(self._columns.rewritten())]
         for each in objects:
             found += [f"{type(each).__name__}.{name} is {_origin(value)}" for name, value in _shadows(each)]
         return found
@@ -216,7 +272,9 @@ class Imprint:
             namespace.then[name] = value
             function = _function_in(value)
             if function is not None:
-                self._bodies.setdefault(id(function), (f"{label}.{name}", function, _body(function)))
+                self._bodies.setdefault(
+                    id(function), (f"{label}.{name}", function, [part(function) for part in _PARTS])
+                )
 
 
 def _functions_in(namespace: Mapping[Any, Any], modules: bool = False) -> list[tuple[Any, Any]]:
@@ -235,15 +293,6 @@ def _function_in(value: Any) -> types.FunctionType | None:
     while type(value) in _AROUND:
         value = getattr(value, _AROUND[type(value)])
     return value if isinstance(value, types.FunctionType) else None
-
-
-def _body(function: types.FunctionType) -> tuple[Any, ...]:
-    """What a function does when it is called."""
-    return (function.__code__, function.__defaults__, function.__kwdefaults__, function.__closure__)
-
-
-def _is_another(function: types.FunctionType, body: tuple[Any, ...]) -> bool:
-    return any(now is not then for now, then in zip(_body(function), body, strict=True))
 
 
 def _is_pytorchs_own(value: Any) -> bool:

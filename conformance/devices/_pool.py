@@ -38,6 +38,7 @@ class ZygotePool:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self._zygotes: dict[ZygoteKind, Zygote] = {}
+        self._expected: tuple[int, Sequence[str] | None] | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def start(self, kind: ZygoteKind) -> Zygote:
@@ -48,7 +49,20 @@ class ZygotePool:
             zygote = None
         if zygote is None:
             self._zygotes[kind] = zygote = Zygote(kind)
+            self._expect_many(kind, zygote)
         return zygote
+
+    def expect_many(self, seed: int, cases: Sequence[str] | None = None) -> None:
+        """Say that many devices will be forked, and what seed and cases, all where None, their models are of: zygotes
+        then do more ahead."""
+        self._expected = (seed, cases)
+        for kind, zygote in self._zygotes.items():
+            self._expect_many(kind, zygote)
+
+    def _expect_many(self, kind: ZygoteKind, zygote: Zygote) -> None:
+        if self._expected is not None:
+            seed, cases = self._expected
+            zygote.expect_many(seed, cases if kind.makes_models else ())
 
     def fork(
         self,
@@ -70,6 +84,7 @@ class ZygotePool:
             "subject": subject,
             "environment": {**folders, **environment},
             "program": list(program),
+            "has_models": kind.has_models,
             "guarded": kind.is_guarded and subject is not None and not subject.get("replaces_functions"),
         }
         try:

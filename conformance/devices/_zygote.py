@@ -63,20 +63,25 @@ def main(control_descriptor: int) -> None:
     devices = {spare.pid}
     _tell(control, {"ready": True})
     while True:
-        readable, _, _ = select.select([control.fileno(), wakeup], [], [], 0 if preloaded.is_warming_up else None)
+        waits = not (lines.have_more or preloaded.is_warming_up)
+        readable, _, _ = select.select([control.fileno(), wakeup], [], [], None if waits else 0)
         if wakeup in readable:
             os.read(wakeup, 4096)
             _reap(control, devices)
-        if control.fileno() in readable:
+        if control.fileno() in readable or lines.have_more:
             request = lines.read()
             if request is None:
                 end_children()
                 return
-            spare.become_device(*request)
-            _tell(control, {"forked": spare.pid})
-            spare = _Spare(inherited, preloaded)
-            devices.add(spare.pid)
-        if not readable:
+            message, descriptors = request
+            if "seed" in message:
+                preloaded.expect_many(message["seed"], message["cases"])
+            else:
+                spare.become_device(message, descriptors)
+                _tell(control, {"forked": spare.pid})
+                spare = _Spare(inherited, preloaded)
+                devices.add(spare.pid)
+        elif not readable:
             preloaded.warm_up_further()
 
 
@@ -100,12 +105,12 @@ class _Spare:
             # at once find none: autograd has a thread for each device, eight in builds for CUDA without a GPU.
             torch.set_num_threads(1)
             _own_locks()
-            preloaded.touch_memory()
+            preloaded.imprint.differences()  # which writes, while nobody waits, to all memory that it looks at
             request = _Lines(theirs).read()
             if request is None:
                 os._exit(0)  # the zygote has ended
             theirs.close()
-            _become_device(*request, preloaded.imprint)
+            _become_device(*request, preloaded)
         theirs.close()
 
     def become_device(self, message: dict[str, Any], descriptors: list[int]) -> None:
@@ -128,39 +133,51 @@ def _own_locks() -> None:
 @dataclasses.dataclass
 class _Preloaded:
     """What every device has: a module that knows what to do ahead of it, if there is one, and what the process ran
-    before a backend was there. ``steps`` are what is left of the module's warming up."""
+    before a backend was there. ``steps`` are what is left to be done ahead, in the order of the iterators."""
 
     module: Any
     imprint: Imprint
-    steps: Iterator[None]
-    is_warming_up: bool = True
+    steps: list[Iterator[None]]
+
+    @property
+    def is_warming_up(self) -> bool:
+        return bool(self.steps)
+
+    def expect_many(self, seed: int, cases: list[str] | None) -> None:
+        """Do in further steps what pays for many children: make the models of these cases as a run with that seed has
+        them, and have memory of which forks are fast."""
+        from conformance._util.huge_pages import collapse_memory
+
+        make = getattr(self.module, "make_models", None)
+        if make is not None:
+            self.steps.append(make(seed, cases))
+        self.steps.append(collapse_memory())
+
+    def forget_models(self) -> None:
+        """Have none of the models that were made ahead."""
+        forget = getattr(self.module, "forget_models", None)
+        if forget is not None:
+            forget()
 
     def warm_up_further(self) -> None:
         """Take the next step, the result of which later children share.
 
-        One that fails is the last: a device that needs what it was about fails by itself, and says why.
+        One that fails is the last of its iterator: a device that needs what it was about fails by itself, and says why.
         """
         from conformance._util.collector import lasting_objects
 
-        self.is_warming_up = False
+        step: Any = _DONE
         with lasting_objects(), warnings.catch_warnings(), contextlib.suppress(Exception):
             warnings.simplefilter("ignore")
-            self.is_warming_up = next(self.steps, _DONE) is not _DONE
-
-    def touch_memory(self) -> None:
-        """Write, while nobody waits, to the memory that a device will write to: each page is copied at its first
-        write."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            if self.module is not None:
-                self.module.touch_memory()
-            self.imprint.differences()
+            step = next(self.steps[0], _DONE)
+        if step is _DONE:
+            del self.steps[0]
 
 
 def _preload(imports: list[str], preload: str) -> _Preloaded:
     """Import what every device needs, once, and do what is to be done ahead of them.
 
-    No operator runs here: that would start threads, which do not survive a fork.
+    Nothing here may start threads, which do not survive a fork.
     """
     import importlib
 
@@ -182,10 +199,10 @@ def _preload(imports: list[str], preload: str) -> _Preloaded:
     from conformance.devices._imprint import Imprint
 
     imprint = Imprint((*imports, preload))
-    return _Preloaded(module, imprint, steps)
+    return _Preloaded(module, imprint, [steps])
 
 
-def _become_device(message: dict[str, Any], descriptors: list[int], imprint: Imprint) -> None:
+def _become_device(message: dict[str, Any], descriptors: list[int], preloaded: _Preloaded) -> None:
     """Turn a fresh fork into a device. Ends by leaving the process; as a script would only if a verb asks for it."""
     from conformance.devices._serve import become_program, serve
     from conformance.devices.protocol import Leave
@@ -197,7 +214,9 @@ def _become_device(message: dict[str, Any], descriptors: list[int], imprint: Imp
         named = dict(zip(DESCRIPTORS, descriptors, strict=True))
         if message["program"]:
             become_program(named, message)
-        serve(named, message, imprint)
+        if not message["has_models"]:
+            preloaded.forget_models()
+        serve(named, message, preloaded.imprint)
         status = 0
     except Leave as leave:
         sys.exit(leave.status)
@@ -235,7 +254,7 @@ def _line(message: dict[str, Any]) -> bytes:
 
 
 class _Lines:
-    """Requests, each a line of JSON, with the descriptors that came along."""
+    """Requests, each a line of JSON, with the descriptors that came along, of which it has the number."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
@@ -253,8 +272,15 @@ class _Lines:
             self._data += data
             self._descriptors += descriptors
         line, _, self._data = self._data.partition(b"\n")
-        taken, self._descriptors = self._descriptors, []
-        return json.loads(line), taken
+        message = json.loads(line)
+        number = message.get("descriptors", 0)
+        taken, self._descriptors = self._descriptors[:number], self._descriptors[number:]
+        return message, taken
+
+    @property
+    def have_more(self) -> bool:
+        """Whether another request has arrived together with the last one."""
+        return b"\n" in self._data
 
 
 if __name__ == "__main__":

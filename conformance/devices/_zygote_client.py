@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,13 +59,18 @@ class Zygote:
             )
         self._send({"path": sys.path, "imports": list(kind.imports), "preload": kind.preload})
 
+    def expect_many(self, seed: int, cases: Sequence[str] | None) -> None:
+        """Say that many children will be asked for, which want models of these cases, or of all, with that seed."""
+        with contextlib.suppress(ZygoteLost):  # which the next fork tells
+            self._send({"seed": seed, "cases": cases})
+
     def fork(self, message: dict[str, Any], descriptors: list[int]) -> int:
         """Ask for a child, which gets ``descriptors``; returns a ticket for it, without waiting for its process id.
 
         ZygoteLost when the zygote is gone.
         """
         self._await(lambda: self._ready)
-        self._send(message, descriptors)
+        self._send({**message, "descriptors": len(descriptors)}, descriptors)
         ticket = next(self._tickets)
         self._asked.append(ticket)
         return ticket

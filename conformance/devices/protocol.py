@@ -15,15 +15,19 @@ WITHOUT_MODULES = "CONFORMANCE_WITHOUT_MODULES"
 class ZygoteKind:
     """A process from which devices are forked: a name, what it imports, and what it does ahead of its devices.
 
-    ``imports`` are names of modules; ``preload`` names one more, with functions ``warm_up()`` and ``touch_memory()``,
-    which is called in each child while nobody waits for it. ``warm_up()`` is an iterator: what it does before its first
-    step is done before the first child, and each step while no child is asked for. Nothing of it may run an operator:
-    that would start threads, which do not survive a fork. It is empty where there is nothing to be done.
+    ``imports`` are names of modules; ``preload`` names one more, with a function ``warm_up()``. This is an iterator:
+    what it does before its first step is done before the first child, and each step while no child is asked for.
+    Nothing of it may start threads, which do not survive a fork. ``preload`` is empty where there is nothing to do.
+
+    Where ``makes_models`` is true, and the module has a function ``make_models(seed, cases)``, the steps of this come
+    once it is known what the run is about: its seed, and the names of cases, or None for all. A function
+    ``forget_models()`` of the module is called in a device that is to make its own.
     """
 
     name: str
     imports: tuple[str, ...] = ()
     preload: str = ""
+    makes_models: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -41,6 +45,8 @@ class DeviceKind:
     run_folders: tuple[str, ...] = ()
     #: Whether a backend that changes what the device runs of the harness and of PyTorch ends it.
     is_guarded: bool = True
+    #: Whether it has the models that its zygote has made ahead.
+    has_models: bool = True
 
 
 class Session(Protocol):

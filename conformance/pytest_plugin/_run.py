@@ -108,7 +108,7 @@ class Runner:
         cache = getattr(session.config, "cache", None)
         self._run.kept = cache.mkdir("conformance-generated") if cache is not None else None
         if session.items and not session.config.option.collectonly:
-            self._run.start_loading(cells)
+            self._run.get_ready(cells)
             _import_ahead()
 
     @pytest.hookimpl(wrapper=True)

@@ -48,7 +48,7 @@ class CellContext:
     """One attempt at a cell: its devices, and what they were asked.
 
     The devices have the backend of ``description``. In a control that is None: they have the ``stand_in`` then, or,
-    without one, plain PyTorch.
+    without one, plain PyTorch. Without ``has_models`` they make every model by themselves.
     """
 
     def __init__(
@@ -57,12 +57,14 @@ class CellContext:
         cell: Cell,
         description: Description | None,
         stand_in: Source | None = None,
+        has_models: bool = True,
     ) -> None:
         self._run = run
         self.cell = cell
         self._toolchain = toolchain_named(cell.clause.toolchain)
         self._description = description
         self._stand_in = stand_in
+        self._has_models = has_models
         self._devices: list[CellDevice] = []
         self.ledger = Ledger()
         self.record = Record()
@@ -95,8 +97,8 @@ class CellContext:
         return self._device(role, subject, environment)
 
     def again(self) -> CellContext:
-        """A fresh context for the same cell."""
-        return CellContext(self._run, self.cell, self._description)
+        """A fresh context for the same cell, whose devices have nothing that was made ahead."""
+        return CellContext(self._run, self.cell, self._description, has_models=False)
 
     def other_case(self, name: str) -> PreparedCase:
         """Another case of the corpus, by name."""
@@ -181,7 +183,7 @@ class CellContext:
         return outcome_of(failure, phase, self._toolchain.gist)
 
     def _device(self, role: str, subject: dict[str, Any] | None, environment: dict[str, str | None]) -> CellDevice:
-        kind = self._toolchain.device(role)
+        kind = dataclasses.replace(self._toolchain.device(role), has_models=self._has_models)
         pools: dict[str, Pool] = {"host": self._run.hosts, "native": self._run.native}
         pool = pools.get(role.partition(" ")[0], self._run.targets)  # "host without the runtime" is a host
 

@@ -120,9 +120,12 @@ class RunContext:
         """Share the budget between those of the cells that are generated and will be tried."""
         self._sharing.update(cell.backend for cell in cells if cell.theme and cell.decided is None)
 
-    def start_loading(self, cells: Iterable[Cell]) -> None:
-        """Begin to start what targets are forked from, where some of the cells have one on this machine."""
-        names = {self.descriptions[cell.backend].toolchain for cell in cells if cell.target and cell.decided is None}
+    def get_ready(self, cells: Iterable[Cell]) -> None:
+        """Let what devices are forked from do ahead what pays for the cells: make their models, in their order; and
+        begin to start what targets are forked from, where some of the cells have one on this machine."""
+        tried = [each for each in cells if each.decided is None]
+        self.pool.expect_many(self.seed, list(dict.fromkeys(each.case for each in tried if each.case)))
+        names = {self.descriptions[cell.backend].toolchain for cell in tried if cell.target}
         if isinstance(self.targets, ZygotePool):
             for name in sorted(names):
                 self.targets.start(toolchain_named(name).zygote("target"))

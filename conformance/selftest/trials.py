@@ -232,6 +232,7 @@ def _start(seed: int) -> None:
     threading.Thread(target=end_with_parent, daemon=True).start()
     ignore_missing_numpy()
     pool = ZygotePool(LIMITS)
+    pool.expect_many(seed)
     native = NativePool(pool)
     for target in TARGETS:
         pool_of_targets = open_target(target, pool, native).pool

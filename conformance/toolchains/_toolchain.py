@@ -193,7 +193,7 @@ class Toolchain:
         lowers_for_another = role == "elsewhere" and not self.preload_of_targets
         if role.partition(" ")[0] == "target" or lowers_for_another:
             return ZygoteKind(f"{self.name}, apart", imports, self.preload_of_targets or self.preload)
-        return ZygoteKind(self.name, imports, self.preload)
+        return ZygoteKind(self.name, imports, self.preload, makes_models=True)
 
     def device(self, role: str = "host") -> DeviceKind:
         """A device for a role in a cell: "host", "target", "native", "bare", "control", or what a clause calls it.

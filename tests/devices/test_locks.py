@@ -20,9 +20,6 @@ def warm_up():
     list(tqdm.tqdm(range(2), disable=True))
     yield
 
-def touch_memory():
-    pass
-
 class Session:
     def call(self, verb, arguments):
         if verb == "die":

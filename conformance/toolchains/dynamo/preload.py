@@ -25,11 +25,6 @@ def warm_up() -> Iterator[None]:
     _export_something()
 
 
-def touch_memory() -> None:
-    """Do once what a device will do first."""
-    _compile_something()
-
-
 def _compile_something() -> None:
     def model(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         return torch.relu(x @ y) * 2 - y.sum(0)

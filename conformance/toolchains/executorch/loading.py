@@ -17,7 +17,3 @@ def warm_up() -> Iterator[None]:
     Runtime.get()
     importlib.import_module("executorch.kernels.quantized")  # the kernels of quantised models
     yield
-
-
-def touch_memory() -> None:
-    """Do nothing ahead: what a target writes to depends on its program."""

@@ -36,10 +36,6 @@ def warm_up() -> Iterator[None]:
     _lower_something([companion()])
 
 
-def touch_memory() -> None:
-    """Do nothing ahead: a lowering writes to all over the heap, and takes as long as the device itself would."""
-
-
 def _lower_something(partitioners: list[Any]) -> None:
     exported = exported_methods(_Model(), {"forward": (torch.zeros(2, 3),)})
     emitted(lowered_programs(exported, {"forward": partitioners} if partitioners else {}), planned=True)

@@ -1,9 +1,9 @@
-"""What the zygote of TorchScript devices does ahead of them. Runs no operator: everything is on the meta device."""
+"""What the zygote of TorchScript devices does ahead of them."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 import torch.jit.mobile
@@ -11,13 +11,14 @@ import torch.utils.bundled_inputs
 
 import conformance.toolchains.torchscript.verbs  # noqa: F401
 from conformance.api.case import Case, case_named, registered_cases
+from conformance.toolchains.torchscript.scripting import forget_ahead, script_ahead
 
 
 def warm_up() -> Iterator[None]:
-    """Let PyTorch read what every child would have to: schemas, gradients, and in further steps the corpus's sources.
+    """Let PyTorch read what every child would have to: schemas and gradients.
 
     A dictionary is looked up, which makes the JIT load its tables (25 ms); a model is scripted on the meta device,
-    where nothing is computed, saved and loaded (13 ms); each step scripts another model of the corpus (10 ms).
+    where nothing is computed, saved and loaded (13 ms).
     """
     unit = torch.jit.CompilationUnit("def look_up(table: Dict[str, int]) -> int:\n    return table['key']\n")
     for _ in range(2):
@@ -26,15 +27,25 @@ def warm_up() -> Iterator[None]:
     with torch.device("meta"):
         torch.jit.load(io.BytesIO(plain.save_to_buffer()))
         torch.jit.mobile._load_for_lite_interpreter(io.BytesIO(plain._save_to_buffer_for_lite_interpreter()))
-    for case in registered_cases():
-        if case.toolchain == "torchscript" and case.everywhere:
+    yield
+
+
+def make_models(seed: int, cases: Sequence[str] | None) -> Iterator[None]:
+    """Script the models of these cases, or of all but the large ones, as a run with that seed has them: one at each
+    step (10 ms).
+
+    Their weights are drawn, on the one thread that this process has.
+    """
+    corpus = {each.name: each for each in registered_cases() if each.toolchain == "torchscript" and each.everywhere}
+    for name in corpus if cases is None else cases:
+        if name in corpus:
+            script_ahead(corpus[name], seed)
             yield
-            _scripted(case)
 
 
-def touch_memory() -> None:
-    """Do once what a device will do first."""
-    _scripted(case_named("submodules", "torchscript"))
+def forget_models() -> None:
+    """Let this process script every model by itself."""
+    forget_ahead()
 
 
 def _scripted(case: Case) -> torch.jit.ScriptModule:

@@ -9,6 +9,7 @@ import torch
 from conformance.api.case import case_named
 from conformance.compare.values import decode, encode
 from conformance.devices import Subject
+from conformance.toolchains.torchscript.scripting import scripted
 from conformance.toolchains.torchscript.verbs.authored import lowered
 from conformance.toolchains.torchscript.verbs.session import Scripted, Session, verb
 
@@ -32,10 +33,7 @@ def samples(session: Session, case: str, seed: int) -> list[dict[str, Any]]:
 def script(session: Session, case: str, seed: int) -> int:
     """A case's module, scripted, and frozen where the case says so."""
     chosen = case_named(case, "torchscript")
-    module, _ = chosen.build(seed)
-    with Subject():
-        scripted = torch.jit.script(module)
-        return session.keep(Scripted(torch.jit.freeze(scripted) if chosen.frozen else scripted, chosen))
+    return session.keep(Scripted(scripted(chosen, seed), chosen))
 
 
 @verb
@@ -44,14 +42,14 @@ def lower(session: Session, module: int, spec: bytes | None = None) -> int:
 
     ``spec`` replaces the method compile spec that the author's class gives for the case.
     """
-    scripted = session.get(module)
+    chosen = session.get(module)
     if session.backend is None:
         with Subject():
-            return session.keep(clone_with_own_type(scripted.module))
+            return session.keep(clone_with_own_type(chosen.module))
     with Subject():
         if spec is None:
-            return session.keep(lowered(session.backend, scripted.module, scripted.case))
-        return session.keep(session.backend.lower(scripted.module, decode(spec)))
+            return session.keep(lowered(session.backend, chosen.module, chosen.case))
+        return session.keep(session.backend.lower(chosen.module, decode(spec)))
 
 
 def clone_with_own_type(module: Any) -> Any:
@@ -65,11 +63,11 @@ def lower_badly(session: Session, module: int, fault: str) -> None:
     """Try to lower with a spec or a module that cannot be lowered; returns only if nothing was raised."""
     backend = session.backend
     assert backend is not None
-    scripted = session.get(module)
+    chosen = session.get(module)
     with Subject():
-        spec: Any = backend.compile_spec(scripted.case)
+        spec: Any = backend.compile_spec(chosen.case)
         value = next(iter(spec.values()))
-        subject: Any = scripted.module
+        subject: Any = chosen.module
         if fault == "unknown method":
             spec = {**spec, "no_such_method": value}
         elif fault == "empty spec":
@@ -77,7 +75,7 @@ def lower_badly(session: Session, module: int, fault: str) -> None:
         elif fault == "key that is no string":
             spec = {7: value}
         elif fault == "module that is not scripted":
-            subject = scripted.case.build(0)[0]
+            subject = chosen.case.build(0)[0]
         else:
             raise AssertionError(f"unknown fault {fault!r}")
         backend.lower(subject, spec)
@@ -94,8 +92,8 @@ def lower_unregistered(session: Session, module: int, name: str) -> None:
 def disturb(session: Session, module: int) -> None:
     """Change every parameter and buffer of a module in place."""
     with torch.no_grad(), Subject():
-        scripted = session.module(module)
-        for tensor in (*scripted.parameters(), *scripted.buffers()):
+        disturbed = session.module(module)
+        for tensor in (*disturbed.parameters(), *disturbed.buffers()):
             tensor.mul_(-3.0).add_(1.0)
 
 
