@@ -6,6 +6,7 @@ Nothing in the process of a backend can be trusted for good, and neither can thi
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import itertools
@@ -107,16 +108,14 @@ class _Columns:
     def __init__(
         self, namespaces: Sequence[_Namespace], bodies: Iterable[tuple[str, types.FunctionType, list[Any]]]
     ) -> None:
+        entries: dict[Callable[[Any, Any], Any], list[tuple[_Namespace, Any, Any]]] = collections.defaultdict(list)
+        for namespace in namespaces:
+            look_up = _LOOK_UPS[type(namespace.now)]
+            entries[look_up] += [(namespace, name, value) for name, value in namespace.then.items()]
         self._names = []
-        for kind, look_up in _LOOK_UPS.items():
-            entries = [
-                (namespace, name, value)
-                for namespace in namespaces
-                if type(namespace.now) is kind
-                for name, value in namespace.then.items()
-            ]
-            if entries:
-                owners, names, values = zip(*entries, strict=True)
+        for look_up, found in entries.items():
+            if found:
+                owners, names, values = zip(*found, strict=True)
                 self._names.append((look_up, owners, [each.now for each in owners], names, values))
         self._closed = [each for each in namespaces if each.known is not None]
         self._sizes = [len(each.known or ()) for each in self._closed]

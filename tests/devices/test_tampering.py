@@ -34,6 +34,18 @@ TAMPERED = {
         _VALUES + "values.plain = lambda value: None",
         "conformance.compare.values.plain was replaced by",
     ),
+    "a function in a list of ours": (
+        _VALUES + "values._TYPED[0] = print",
+        "conformance.compare.values._TYPED.0 was replaced by",
+    ),
+    "a list of ours that is shorter": (
+        _VALUES + "del values._TYPED[-1]",
+        "conformance.compare.values._TYPED.4 is gone",
+    ),
+    "a function of ours that is gone": (
+        "from conformance.toolchains.torchscript.verbs import authored\ndel authored.lowered",
+        "conformance.toolchains.torchscript.verbs.authored.lowered is gone",
+    ),
     "the body of a function of ours": (
         _VALUES + "values.plain.__code__ = (lambda value: None).__code__",
         "the body of conformance.compare.values.plain is another",
