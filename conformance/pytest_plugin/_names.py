@@ -6,6 +6,7 @@ import pytest
 
 from conformance.api.errors import HarnessError
 from conformance.devices import ZygoteKind
+from conformance.discovery.describing import discovery_kind
 from conformance.discovery.names import discovered_by, unknown_text
 
 
@@ -27,8 +28,12 @@ def expect_known_names(config: pytest.Config) -> None:
 
 
 def zygotes_to_start(config: pytest.Config) -> list[ZygoteKind]:
-    """Those that the run will begin with, as far as that is known: of one backend that was asked for by its name."""
-    if config.option.conformance_library or hasattr(config, "workerinput"):
+    """Those that the run will begin with, as far as that is known: of one backend that was asked for by its name, and
+    in a worker of pytest-xdist of those that the run has found."""
+    if hasattr(config, "workerinput"):
+        found = {each["toolchain"] for each in config.workerinput["conformance"]["descriptions"]}
+        return [discovery_kind(each).zygote for each in sorted(found)]
+    if config.option.conformance_library:
         return []
     names = config.option.conformance_backend
     return discovered_by(names[0]) if len(names) == 1 else []

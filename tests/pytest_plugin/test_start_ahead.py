@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,32 @@ def test_the_zygote_starts_while_this_process_imports_torch(tmp_path: Path) -> N
     assert code == pytest.ExitCode.NO_TESTS_COLLECTED
     assert started[0] == [default_toolchain().zygote("host").name, "False"]
     assert {name for name, _ in started} == {started[0][0]}  # it is the one that is used
+
+
+#: A plugin that notes what zygotes a worker of pytest-xdist starts, and whether torch was there.
+_NOTING = """
+import os, sys
+from pathlib import Path
+from conformance.devices import ZygotePool
+started = ZygotePool.start
+def start(pool, kind):
+    with Path(__file__).with_name("started").open("a") as file:
+        print(os.environ.get("PYTEST_XDIST_WORKER"), kind.name, "torch" in sys.modules, file=file)
+    return started(pool, kind)
+ZygotePool.start = start
+"""
+
+
+@pytest.mark.parametrize(("backend", "toolchain"), [("reference", "torchscript"), ("eager", "dynamo")])
+def test_so_does_that_of_a_worker(tmp_path: Path, backend: str, toolchain: str) -> None:
+    pytest.importorskip("xdist")
+    (tmp_path / "noting.py").write_text(_NOTING)
+    options = ["-p", "noting", "-n", "1", "-k", "no_such_cell", f"--backend={backend}", "-p", "no:cacheprovider"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    subprocess.run([sys.executable, "-m", "pytest", *options], cwd=tmp_path, env=environment, capture_output=True)
+    lines = [line.split() for line in (tmp_path / "started").read_text().splitlines()]
+    first = next(words for words in lines if words[0] == "gw0")
+    assert first[1:] == [toolchain_named(toolchain).zygote("host").name, "False"]
 
 
 def test_a_wrong_option_leaves_none_behind(tmp_path: Path) -> None:
