@@ -11,7 +11,7 @@ import torch.jit.mobile
 import torch.utils.bundled_inputs
 
 import conformance.toolchains.torchscript.verbs  # noqa: F401
-from conformance.api.case import Case, case_named, registered_cases
+from conformance.api.case import case_named, registered_cases
 from conformance.toolchains.torchscript.scripting import forget_ahead, script_ahead
 
 
@@ -24,8 +24,8 @@ def warm_up() -> Iterator[None]:
     unit = torch.jit.CompilationUnit("def look_up(table: Dict[str, int]) -> int:\n    return table['key']\n")
     for _ in range(2):
         unit.look_up({"key": 1})
-    plain = _scripted(case_named("add", "torchscript"))
     with torch.device("meta"):
+        plain = torch.jit.script(case_named("add", "torchscript").module_class().eval())
         torch.jit.load(io.BytesIO(plain.save_to_buffer()))
         torch.jit.mobile._load_for_lite_interpreter(io.BytesIO(plain._save_to_buffer_for_lite_interpreter()))
     yield
@@ -48,9 +48,3 @@ def make_models(seed: int, cases: Sequence[str] | None) -> Iterator[None]:
 def forget_models() -> None:
     """Let this process script every model by itself."""
     forget_ahead()
-
-
-def _scripted(case: Case) -> torch.jit.ScriptModule:
-    with torch.device("meta"):
-        scripted: torch.jit.ScriptModule = torch.jit.script(case.module_class().eval())
-        return scripted
