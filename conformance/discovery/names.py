@@ -72,14 +72,15 @@ def text_of_unknown(wanted: str, names: set[str]) -> str:
     return (
         f"there is no backend named {wanted!r}.{hint} Known here: {', '.join(shown)}. A backend is found by an entry "
         f"point of the group {' or '.join(map(repr, groups))}, in PyTorch's own registry, or by "
-        "--conformance-library=PATH; one that its package registers when it is imported by --backend=MODULE:NAME. "
+        "--conformance-library=PATH; one without an entry point, which a module has, or registers when it is imported, "
+        "by --backend=MODULE:NAME. "
         "--list-backends shows details."
     )
 
 
 def module_sources(module: str, name: str) -> list[Source]:
-    """The backend that a module may register under a name when it is imported, which it is not here: one for each
-    toolchain that has such. None where there is no such module, or the word names a toolchain."""
+    """The backend that a module may have or register under a name when it is imported, which it is not here: one for
+    each toolchain that has such. None where there is no such module, or the word names a toolchain."""
     taking = [each for each in toolchains() if each.registers_on_import]
     package = module.partition(".")[0]
     if not package.isidentifier() or module in {each.name for each in toolchains()} or util.find_spec(package) is None:

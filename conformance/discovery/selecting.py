@@ -100,9 +100,10 @@ def select(
 ) -> list[Candidate]:
     """The backends of those names (all that the library registers when there are none), examined and prepared.
 
-    ``TOOLCHAIN:NAME`` tells two of one name apart; ``MODULE:NAME`` means one that the module registers.
-    ``compile_options`` replace those of each backend, which is chosen once for each set of them. Raises SelectionError
-    for a name that nothing provides or that means several backends, and for options that nothing takes.
+    ``TOOLCHAIN:NAME`` tells two of one name apart; ``MODULE:NAME`` means one that the module registers, or has as an
+    author's class or as a function. ``compile_options`` replace those of each backend, which is chosen once for each
+    set of them. Raises SelectionError for a name that nothing provides or that means several backends, and for options
+    that nothing takes.
     """
     libraries = library_sources(library, pool) if library is not None else []
     if not names:
@@ -117,8 +118,8 @@ def select(
 def _meant_by(wanted: str, libraries: Sequence[Source], pool: ZygotePool) -> Candidate:
     """The one backend that a name means, prepared."""
     toolchain, _, name = wanted.rpartition(":")
-    if registering := module_sources(toolchain, name):
-        return examine(registering[0], pool, prepare=True)
+    if in_module := module_sources(toolchain, name):
+        return examine(_class_or_registered(in_module[0], pool), pool, prepare=True)
     sources = [source for source in libraries if source.name == name]
     if not sources:
         known = (*installed_sources(), *(each for stack in toolchains() for each in stack.sources()))
@@ -143,6 +144,19 @@ def _meant_by(wanted: str, libraries: Sequence[Source], pool: ZygotePool) -> Can
         raise SelectionError(f"there are backends named {name!r} in several toolchains; say {forms}")
     candidate = examine(next(iter(fitting.values())), pool, prepare=True)
     return candidate if len(by_toolchain) == 1 else _renamed(candidate, f"{toolchain}-{name}")
+
+
+def _class_or_registered(source: Source, pool: ZygotePool) -> Source:
+    """The source as it is, or that of the author's class if it is what the module has by the name."""
+    device = discovery(source, pool)
+    try:
+        has_class = device.call("has_class", phase="import")
+        device.release()
+    except (SubjectError, DeviceEnded):
+        return source  # why it cannot be imported is told by whoever examines it
+    finally:
+        device.end()
+    return dataclasses.replace(source, value=source.found_as, toolchain="") if has_class else source
 
 
 def _twice_text(name: str, toolchain: str, found: Sequence[Source]) -> str:

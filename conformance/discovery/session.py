@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import os
 from collections.abc import Callable
 from typing import Any
@@ -25,6 +26,7 @@ class Discovery:
         """Answer a verb of the table below."""
         verbs: dict[str, Callable[..., Any]] = {
             "register": lambda: None,
+            "has_class": self._has_class,
             "open": self._import,
             "describe": self._describe,
             "prepare": self._prepare,
@@ -43,6 +45,13 @@ class Discovery:
                 check(backend)
             self._backend = backend
         return self._backend
+
+    def _has_class(self) -> bool:
+        """Whether the module that is imported has an author's class by the name; other backends it may register."""
+        with Subject():
+            module = importlib.import_module(self._subject["imports"])
+            found = getattr(module, self._subject["name"], None)
+        return isinstance(found, Backend) or (isinstance(found, type) and issubclass(found, Backend))
 
     def _import(self) -> None:
         self._open()

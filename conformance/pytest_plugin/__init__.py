@@ -33,8 +33,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=[],
         metavar="NAME",
         help="try the contract on this backend (repeatable): NAME, or TOOLCHAIN:NAME where two have it, or "
-        "MODULE:NAME of one that a module registers when it is imported, or has as a function; also --backend, where "
-        "nothing else has that option",
+        "MODULE:NAME of an author's class in a module, or of one that the module registers when it is imported, or has "
+        "as a function; also --backend, where nothing else has that option",
     )
     add(
         "--conformance-library",

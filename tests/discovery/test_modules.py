@@ -41,3 +41,39 @@ def test_a_module_that_registers_its_backend_or_has_it_as_a_function(project: Pr
     report = run.report(name)
     assert report["backend"]["entry_point"] == f"vendor_of_quick:{name}"
     assert [row["verdict"] for row in report["cells"]] == ["PASS"]
+
+
+CLASSES = """
+import conformance
+from torch_conformance_saboteurs.backends import PythonControl
+
+class Mine(PythonControl):
+    name = "mine_in_a_module"
+
+class Unnamed(conformance.DynamoBackend):
+    name = "eager"
+
+instance = Unnamed()
+
+import torch._dynamo
+torch._dynamo.register_backend(lambda graph, inputs: graph.forward, name="registered")
+registered = 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [
+        ("Mine", "lowering.outputs[chain-compile-yes/yes]"),
+        ("Unnamed", "compile.outputs[chain-compile-yes/yes]"),
+        ("instance", "compile.outputs[chain-compile-yes/yes]"),
+        ("registered", "compile.outputs[chain-compile-yes/yes]"),
+    ],
+)
+def test_a_module_that_has_an_authors_class(project: Project, name: str, cell: str) -> None:
+    (project.site / "module_of_classes.py").write_text(CLASSES)
+    run = project.run(f"--backend=module_of_classes:{name}", f"--conformance-select={cell}")
+    assert run.exit_code == 0, run.output
+    report = run.report(name)
+    assert report["backend"]["entry_point"] == f"module_of_classes:{name}"
+    assert [row["verdict"] for row in report["cells"]] == ["PASS"]

@@ -279,3 +279,26 @@ class PairwiseDistances(torch.nn.Module):
     def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         column, row = (x * x).sum(1, keepdim=True), (y * y).sum(1)
         return column + row - 2.0 * (x @ y.t()), torch.matmul(x, y.t()) + column
+
+
+@case(
+    "bounded_activations",
+    f.elementwise,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(4, 6) * 6.0,) for _ in "ab"]},
+)
+class BoundedActivations(torch.nn.Module):
+    """Activations of models for small devices, on both sides of each bound."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hardtanh = torch.nn.Hardtanh(-0.5, 2.0)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        return (
+            functional.relu6(x),
+            functional.hardswish(x),
+            functional.hardsigmoid(x),
+            self.hardtanh(x),
+            functional.relu6(x + 3.0) * x / 6.0,
+        )

@@ -292,3 +292,22 @@ class PairwiseDistances(torch.nn.Module):
     def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         column, row = (x * x).sum(1, keepdim=True), (y * y).sum(1)
         return column + row - 2.0 * (x @ y.t()), torch.matmul(x, y.t()) + column
+
+
+@case(
+    "bounded_activations",
+    f.elementwise,
+    f.several_outputs,
+    samples=twice(lambda make: (make.floats(4, 6) * 6.0,)),
+)
+class BoundedActivations(torch.nn.Module):
+    """Activations of models for small devices, on both sides of each bound."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        return (
+            functional.relu6(x),
+            functional.hardswish(x),
+            functional.hardsigmoid(x),
+            functional.hardtanh(x, -0.5, 2.0),
+            functional.relu6(x + 3.0) * x / 6.0,
+        )
