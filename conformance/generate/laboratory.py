@@ -20,8 +20,6 @@ from conformance.generate.serialization import as_bytes
 _TRIALS_OF_A_PROCESS = 400
 #: How often a trial is computed with noise to explain a difference: at first, and where that did not explain it.
 _FEW_NOISES, _NOISES = 2, 12
-#: A timeout judges the backend only if PyTorch without it is at least this many times as fast.
-_MUCH_SLOWER = 6
 #: Seconds that plain PyTorch has for a trial.
 CONTROL_SECONDS = 60.0
 #: However much its time is shortened, a trial has this many seconds, and this many times what the slowest took so far.
@@ -302,7 +300,7 @@ class Laboratory:
             try:
                 began = time.monotonic()
                 device.call("play", "run", CONTROL_SECONDS, trial=data, leaks=False)
-                if isinstance(error, DeviceTimeout) and time.monotonic() - began > error.seconds / _MUCH_SLOWER:
+                if isinstance(error, DeviceTimeout) and error.is_excused_by(time.monotonic() - began):
                     raise Discarded("slow") from error
             except DeviceEnded:
                 self._excuses[place] = None

@@ -3,6 +3,10 @@
 After each operator every result that the shorter dtype does not hold exactly is moved by a unit in its last place, up
 or down as a seed says. What the dtype holds exactly stays, so that zeros, halves and ties are what they are. Where a
 program gives something else then, rounding decides, and no result of it can be held against anybody.
+
+Every other time the operands of elementwise operators lie apart in memory. Eager PyTorch takes numbers one by one then,
+and not several in one instruction; where that gives something else (`reports/findings/eager_gradient_at_nan.py`), what
+it gives depends on the place of an element, and is no measure of anybody either.
 """
 
 from __future__ import annotations
@@ -27,6 +31,12 @@ _MOVES = frozenset(
 )  # fmt: skip
 
 
+#: Elementwise ways back that PyTorch has not tagged as such.
+_POINTWISE_BACK = frozenset(
+    ("elu_backward", "hardshrink_backward", "hardswish_backward", "hardtanh_backward", "softshrink_backward")
+)
+
+
 class Noise(TorchDispatchMode):
     """A mode that moves the results of operators by a unit in the last place of ``dtype``, the shorter dtype."""
 
@@ -34,11 +44,14 @@ class Noise(TorchDispatchMode):
         super().__init__()  # type: ignore[no-untyped-call]
         self._dtype = getattr(torch, dtype)
         self._unit = _UNITS[dtype]
+        self._apart = seed % 2 == 1
         self._generator = torch.Generator().manual_seed(seed)
         # the first numbers of neighbouring seeds have much in common
         torch.rand(1000, generator=self._generator)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if self._apart and _is_pointwise(func):
+            args = pytree.tree_map_only(torch.Tensor, _lying_apart, args)
         result = func(*args, **(kwargs or {}))
         if func.is_view or torch.Tag.nondeterministic_seeded in func.tags:
             return result
@@ -63,3 +76,20 @@ class Noise(TorchDispatchMode):
         of arithmetic is surely exact only if it has few digits: a constant such as 0.1 is rounded before its use."""
         held = self._dtype if moved and self._dtype != torch.float64 else torch.float32 if moved else torch.float16
         return (tensor.to(held).to(torch.float64) != tensor) & tensor.isfinite()
+
+
+def _is_pointwise(operator: Any) -> bool:
+    """Whether an operator computes each element by itself, and writes to no operand."""
+    if operator.is_view or operator._schema.is_mutable:
+        return False
+    return torch.Tag.pointwise in operator.tags or operator._opname in _POINTWISE_BACK
+
+
+def _lying_apart(tensor: torch.Tensor) -> torch.Tensor:
+    """The same values, with as much memory between two elements as each takes; what overlaps or has gaps, as it is."""
+    if tensor.layout is not torch.strided or tensor.dtype != torch.float64 or tensor.numel() < 2:
+        return tensor
+    if not torch.ops.aten.is_non_overlapping_and_dense(tensor):
+        return tensor
+    memory = tensor.new_empty(2 * tensor.numel())
+    return memory.as_strided(tensor.shape, [2 * each for each in tensor.stride()]).copy_(tensor)

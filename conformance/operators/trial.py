@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -190,10 +191,14 @@ class OperatorTrial:
         if tried.outcome in (Outcome.RIGHT, Outcome.NOT_APPLICABLE) or not sample.get("unconfirmed"):
             return tried
         told = {name: sample[name] for name in ("program", "inputs", "expected", "mode", "settled")}
+        began = time.monotonic()
         try:
             reason = self._ask_control("confirm_program", **told)
         except (DeviceEnded, SubjectError) as error:
             reason = f"PyTorch itself fails: {error}"
+        seconds = time.monotonic() - began
+        if not reason and isinstance(tried.ended, DeviceTimeout) and tried.ended.is_excused_by(seconds):
+            reason = f"{tried.message}, and PyTorch by itself takes {seconds:.1f} s here"
         return Tried(Outcome.NOT_APPLICABLE, reason) if reason else tried
 
     def close(self) -> None:

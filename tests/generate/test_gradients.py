@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 import torch
+from generate.judging import found, trial_of
 
 from conformance.generate.gradients import gradients_of, no_longer_given
-from conformance.generate.program import UPSTREAM
+from conformance.generate.program import UPSTREAM, TensorSpec
 from conformance.toolchains.dynamo.verbs.training import weighted
 
 
@@ -19,10 +23,10 @@ def gone_back(upstream: str) -> tuple[list[torch.Tensor], list[torch.Tensor | No
 
 @pytest.mark.parametrize("upstream", ["", *UPSTREAM])
 def test_a_number_begins_with_another_gradient_than_one(upstream: str) -> None:
-    (of_number, of_matrix), (found, unused) = gone_back(upstream)
+    (of_number, of_matrix), (gradient, unused) = gone_back(upstream)
     assert of_number.item() == 1.5
-    assert found is not None
-    assert torch.equal(found, of_matrix + 1.5)
+    assert gradient is not None
+    assert torch.equal(gradient, of_matrix + 1.5)
     assert unused is None
 
 
@@ -41,5 +45,21 @@ def test_a_gradient_that_was_written_to_is_named(upstream: str) -> None:
 
 def test_a_written_cell_weighs_a_number_too() -> None:
     leaf = torch.ones((), requires_grad=True)
-    (found,) = torch.autograd.grad(weighted([leaf * 1]), [leaf])
-    assert found.item() == pytest.approx(2**0.5)
+    (gradient,) = torch.autograd.grad(weighted([leaf * 1]), [leaf])
+    assert gradient.item() == pytest.approx(2**0.5)
+
+
+@pytest.mark.parametrize("name", ["elu", "hardtanh", "hardswish", "hardshrink", "softshrink"])
+def test_a_gradient_that_depends_on_the_place_of_an_element_judges_nobody(name: str) -> None:
+    """Eager PyTorch's gradient of some activations at NaN: the element is one of several in an instruction, or not."""
+    given = TensorSpec("float32", (64,), values="nan", seed=1, grad=True)
+    trial = trial_of(f"v0 = F.{name}(x0)", given, mode="grad", backward=True)
+
+    def one_by_one(module: torch.nn.Module) -> Callable[..., Any]:
+        return lambda x: torch.cat([module(each) for each in x.split(1)])
+
+    def kept_from_zero(module: torch.nn.Module) -> Callable[..., Any]:
+        return lambda x: module(x) * 1.01
+
+    assert found(trial, one_by_one) == []
+    assert "gradients" in found(trial, kept_from_zero)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from operators.trying import trial_of
 
-from conformance.api.errors import SubjectError
+from conformance.api.errors import DeviceTimeout, SubjectError
 from conformance.compare.values import encode
 from conformance.operators.table import Outcome, Tried
 from conformance.operators.together import Draw
@@ -29,12 +30,14 @@ WRONG = {"result": encode(torch.zeros(2))}
 
 
 class Processes:
-    """Opens devices. A control gives so many samples, and says ``excuse`` of each; a backend gives ``results``."""
+    """Opens devices. A control gives so many samples, and says ``excuse`` of each after so many seconds; a backend
+    gives ``results``."""
 
-    def __init__(self, *results: Any, samples: int = 1, excuse: str = "") -> None:
+    def __init__(self, *results: Any, samples: int = 1, excuse: str = "", seconds: float = 0.0) -> None:
         self.results = list(results)
         self.samples = samples
         self.excuse = excuse
+        self.seconds = seconds
         self.opened = 0
         self.asked: list[str] = []
 
@@ -52,6 +55,7 @@ class Processes:
         if verb in ("varied_samples", "operator_samples"):
             return [SAMPLE] * self.samples
         if verb == "confirm_program":
+            time.sleep(self.seconds)
             return self.excuse
         if verb == "lower_program" and isinstance(self.results[0], Exception):
             raise self.results.pop(0)
@@ -87,6 +91,17 @@ def test_a_backend_that_chooses_what_it_takes_refuses_nothing() -> None:
 
     assert outcomes(Processes(refusal()))[0].outcome is Outcome.REFUSED
     assert outcomes(Processes(refusal()), may_refuse=False)[0].outcome is Outcome.FAILED
+
+
+def test_a_slow_machine_charges_nobody() -> None:
+    def hang() -> DeviceTimeout:
+        return DeviceTimeout("lower", 1.2)
+
+    (charged,) = outcomes(Processes(hang(), hang()))
+    assert charged.outcome is Outcome.TIMEOUT
+    (excused,) = outcomes(Processes(hang(), hang(), seconds=0.3))
+    assert excused.outcome is Outcome.NOT_APPLICABLE
+    assert "lower did not come back within 1.2 s, and PyTorch by itself takes 0.3 s here" in excused.message
 
 
 def test_the_table_charges_nobody_for_what_pytorch_does_no_better() -> None:

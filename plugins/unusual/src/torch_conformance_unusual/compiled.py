@@ -12,8 +12,17 @@ from torch_conformance_saboteurs.dynamo_control import Code, DynamoControl
 
 from torch_conformance_unusual.functional import Functional
 
-#: PyTorch's decomposition gives it the dtype of what is put in (reports/findings/aot_select_scatter.py).
-_PROMOTED = torch.ops.aten.select_scatter.default
+#: What PyTorch's decompositions do otherwise than eager PyTorch.
+_OTHERWISE = (
+    # the dtype of what is put in (reports/findings/aot_select_scatter.py)
+    torch.ops.aten.select_scatter.default,
+    # values that are out of range are not refused (reports/findings/inductor_cross_entropy_range.py)
+    torch.ops.aten.binary_cross_entropy.default,
+    # zeros where there is no number (reports/findings/inductor_smooth_l1_at_nan.py)
+    torch.ops.aten.smooth_l1_loss_backward.default,
+    # a limit at minus infinity, where eager PyTorch divides infinities
+    torch.ops.aten.soft_margin_loss_backward.default,
+)
 
 
 class Interpreted(DynamoControl):
@@ -84,8 +93,8 @@ class Decomposed(Functional):
         return {
             operator: function
             for operator, function in core_aten_decompositions().items()
-            # Else other random numbers would be drawn than eager PyTorch draws, and dtypes would be others.
-            if torch.Tag.nondeterministic_seeded not in operator.tags and operator is not _PROMOTED
+            # Else other random numbers would be drawn than eager PyTorch draws.
+            if torch.Tag.nondeterministic_seeded not in operator.tags and operator not in _OTHERWISE
         }
 
     def code(self, graph: torch.fx.GraphModule) -> Callable[..., Sequence[Any]]:
