@@ -21,5 +21,5 @@ for name in ACTIVATIONS:
     print(f"{name}: the first of 33 has {found[0]}, the last {found[-1]}")
     if len(set(found)) > 1:
         wrong.append(name)
-print(f"by place: {', '.join(wrong) or 'none'}")
-sys.exit(bool(wrong))
+if wrong:
+    sys.exit(f"the gradient of one value depends on the place in {', '.join(wrong)}")

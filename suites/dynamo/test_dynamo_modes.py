@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 
 import torch
 
@@ -285,7 +286,7 @@ def test_repeatable(host: DynamoDevice, case: PreparedCase, record: Record) -> N
 
 
 @clause("modes.seeds", source=(SEEDS, DROPOUT), cases=("dropout",))
-def test_seeds(host: DynamoDevice, case: PreparedCase) -> None:
+def test_seeds(host: DynamoDevice, case: PreparedCase, other_case: Callable[[str], PreparedCase]) -> None:
     """PyTorch's seed decides what a model draws: the same seed the same, another seed something else, and each call
     draws anew."""
     compiled = host.compile(case)
@@ -293,6 +294,9 @@ def test_seeds(host: DynamoDevice, case: PreparedCase) -> None:
     assert_equal(same, one, f"{case.name}: two calls, after the same seed")
     check(not torch.equal(one[0], one[1]), f"{case.name}: two calls after one seed draw the same")
     check(not torch.equal(one[0], other[0]), f"{case.name}: the seeds 1 and 2 give the same")
+    twice = other_case("dropped_twice")
+    ((first, second),) = host.run_seeded(host.compile(twice), twice.call.inputs, (1,), calls=1)[0]
+    check(not torch.equal(first, second), f"{twice.name}: two calls of dropout in one model draw the same")
 
 
 @clause("modes.unknown-options", source=NOT_SAID, level=Level.REPORTED, cases=("chain",))

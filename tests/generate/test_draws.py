@@ -111,11 +111,15 @@ def test_what_is_looked_up_is_beyond_the_table_now_and_then() -> None:
     ("expression", "others"),
     [
         ("x1 * 2", {"x1 * 2.0", "x1 * -2", "2 * x1", "x1 * 2"}),
-        ("torch.sum(x0, dim=1)", {"torch.sum(x0, dim=0)", "torch.sum(x0, dim=-1)", "torch.sum(x0, dim=1)"}),
+        ("torch.sum(x0, dim=1)", {f"torch.sum(x0, {dim}{n})" for n in (0, -1, 1) for dim in ("", "dim=")}),
         ("x0 - x1", {"x1 - x0", "x0 - x1"}),
         (
             "x0.sum(dim=0, keepdim=True)",
-            {f"x0.sum(dim={n}, keepdim={k})" for n, k in ((0, True), (0, False), (-1, True))},
+            {
+                f"x0.sum({dim}{n}, keepdim={kept})"
+                for n, kept in ((0, True), (0, False), (-1, True))
+                for dim in ("", "dim=")
+            },
         ),
         ("F.dropout(x0, 0.5, training=False)", {"F.dropout(x0, 0.5, training=False)"}),
     ],

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ import torch
 from conformance.generate.dead_code import names_used
 from conformance.generate.drawing import Draw
 from conformance.generate.grammar.lacking import asked
+from conformance.generate.grammar.spelling import spelt
 from conformance.generate.inputs import conj_view
 from conformance.generate.program import FORWARD, OPTIONAL, OWN_CLASS, Line, Method, Program, TensorSpec
 from conformance.toolchains import ProgramTraits
@@ -30,9 +30,6 @@ _MOST_WEIGHTS = 1_500_000
 _KNOWN: dict[str, Any] = {"torch": torch, "F": torch.nn.functional}
 exec(OWN_CLASS, _KNOWN)
 _KNOWN.pop("__builtins__")
-
-#: How a program asks for one size.
-_SIZE = re.compile(r"\.shape\[(-?\d+)\]")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -291,8 +288,7 @@ class Builder:
         return self._name()
 
     def _spelt(self, text: str) -> str:
-        """A text in which sizes are asked for in one of two ways, which are two operators of TorchScript."""
-        return _SIZE.sub(r".size(\1)", text) if _SIZE.search(text) and self.draw.chance(2) else text
+        return spelt(text, self.draw.chance)
 
     def _evaluate(self, expression: str) -> Any:
         try:

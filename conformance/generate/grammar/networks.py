@@ -250,9 +250,10 @@ def _of_many(b: Builder) -> Value:
 @rule("networks", "random_numbers", "views", traits=("trains",))
 def dropout(b: Builder) -> None:
     one = _of_many(b)
-    # two of one tensor are two draws
-    for _ in range(b.draw.of(1, 1, 2)):
-        b.make("dropout", f"F.dropout({one}, {b.draw.of('0.5', '0.1')}, training=self.training)", fresh=False)
+    # two of one tensor are two draws, also where they look alike
+    rates, behind = b.draw.of(("0.5",), ("0.1",), ("0.5", "0.5"), ("0.5", "0.1")), b.draw.of("", " * 2.0")
+    for rate in rates:
+        b.make("dropout", f"F.dropout({one}, {rate}, training=self.training){behind}", fresh=False)
     b.marks.add("random")
 
 

@@ -202,7 +202,9 @@ def attention_written_out(b: Builder) -> None:
         kind = b.draw.of("ordinary", "zeros", "ordinary", "masked" if "non_finite" not in b.missing else "negative")
         mask = b.buffer(TensorSpec(one.dtype_name, (size, size), "contiguous", kind, b.draw.seed()))
         scores = b.make("add", f"{scores} + {mask}")[0]
-    rows = b.make("softmax", f"torch.softmax({scores}, dim={b.draw.of(-1, -1, -1, -2)})")[0]
+    dim = b.draw.of(-1, -1, -1, -2)
+    layer = b.module(f"torch.nn.Softmax(dim={dim})") if b.draw.chance(3) else ""
+    rows = b.make("softmax", f"{layer}({scores})" if layer else f"torch.softmax({scores}, dim={dim})")[0]
     last = b.make("matmul", f"{rows} @ {one}")[0]
     _again(b, rows, last)
 

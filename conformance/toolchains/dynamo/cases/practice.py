@@ -161,11 +161,18 @@ class SumsOfHalves(torch.nn.Module):
     samples=lambda make: {"forward": [tuple(make.floats(1, 3, 4, 3) for _ in "qkv") for _ in "ab"]},
 )
 class NearlyAttention(torch.nn.Module):
-    """A softmax along the columns, and keys of which other sides change places: no attention that a kernel has."""
+    """A softmax along the columns, as a function and as a layer, and keys of which other sides change places: no
+    attention that a kernel has."""
 
-    def forward(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        columns = torch.softmax(query @ key.transpose(-1, -2) / 2.0, dim=-2) @ value
-        return columns, torch.softmax(query @ key.permute(0, 3, 1, 2) / 2.0, dim=-1) @ value
+    def __init__(self) -> None:
+        super().__init__()
+        self.softmax = torch.nn.Softmax(dim=2)
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        scores = query @ key.transpose(-1, -2) / 2.0
+        columns = torch.softmax(scores, dim=-2) @ value
+        slots = self.softmax(torch.matmul(query, key.transpose(-1, -2)) / 2.0) @ value
+        return columns, slots, torch.softmax(query @ key.permute(0, 3, 1, 2) / 2.0, dim=-1) @ value
 
 
 @case(

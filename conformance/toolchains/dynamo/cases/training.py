@@ -165,3 +165,17 @@ class Dropout(torch.nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return functional.dropout(torch.sqrt(x) * 2 + 1, 0.25, training=True) * 3
+
+
+@case(
+    "dropped_twice",
+    f.random_numbers,
+    f.elementwise,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.positive(40, 50),)] * 2},
+)
+class DroppedTwice(torch.nn.Module):
+    """The same dropout twice, as where a loss is averaged over several: two draws that look alike."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return functional.dropout(x, 0.25, training=True) * 2, functional.dropout(x, 0.25, training=True) * 2
