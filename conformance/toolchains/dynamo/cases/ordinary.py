@@ -302,3 +302,28 @@ class BoundedActivations(torch.nn.Module):
             self.hardtanh(x),
             functional.relu6(x + 3.0) * x / 6.0,
         )
+
+
+@case(
+    "levels_of_a_pyramid",
+    f.convolution,
+    f.parameters,
+    f.elementwise,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(1, 2, 6, 8), make.floats(1, 2, 3, 4)) for _ in "ab"]},
+)
+class LevelsOfAPyramid(torch.nn.Module):
+    """One convolution for pictures of two sizes, and a norm for each: what is folded into a weight is not for both."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution = torch.nn.Conv2d(2, 3, 3, padding=1)
+        norms = [torch.nn.BatchNorm2d(3), torch.nn.BatchNorm2d(3)]
+        for norm in norms:
+            torch.nn.init.normal_(norm.weight)
+            torch.nn.init.normal_(norm.get_buffer("running_mean"))
+        self.norms = torch.nn.ModuleList(norms)
+        self.requires_grad_(False)
+
+    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        return torch.relu(self.norms[0](self.convolution(x))), torch.relu(self.norms[1](self.convolution(y)))

@@ -55,4 +55,24 @@ class DynamoFailsWithoutElements(DynamoControl):
         return super().call(code, arguments)
 
 
+@saboteur("modes.seeds")
+class DynamoComputesOnceWhatLooksAlike(DynamoControl):
+    """Calls that look alike are made once, also where each would draw random numbers of its own. Results that the model
+    returns are left alone: none may come to share memory."""
+
+    name = "dynamo_computes_once_what_looks_alike"
+
+    def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        first: dict[str, torch.fx.Node] = {}
+        returned = set(graph.graph.output_node().all_input_nodes)
+        for node in list(graph.graph.nodes):
+            if node.target is torch.nn.functional.dropout and node not in returned:
+                alike = first.setdefault(f"{node.args} {node.kwargs}", node)
+                if alike is not node:
+                    node.replace_all_uses_with(alike)
+                    graph.graph.erase_node(node)
+        graph.recompile()
+        return super().lower(graph, example_inputs)
+
+
 SABOTEURS = saboteur.all()
