@@ -96,15 +96,20 @@ _LINES_OF_A_STACK = 10
 
 
 def shortened(report: dict[str, Any]) -> dict[str, Any]:
-    """A report in which, of cells that fail alike, the first alone has what its failure left behind, and the others say
-    which that is; what generated cells found stands with their findings alone. Of stacks the innermost calls stay. A
-    toy with hundreds of failures would be the largest file of the repository."""
+    """A report in which, of cells that fail alike or say the same of it, the first alone has what its failure left
+    behind, and the others say which that is; what generated cells found stands with their findings alone. Of stacks the
+    innermost calls stay, of what generated cells tried the table over all of them, of times milliseconds. A toy with
+    hundreds of failures would be the largest file of the repository."""
     first: dict[str, str] = {}
     for row in report["cells"]:
+        row["seconds"] = {phase: round(seconds, 3) for phase, seconds in row.get("seconds", {}).items()}
+        if "pairs" in row.get("generated", {}):
+            row["generated"] |= {"values": [], "counts": [], "pairs": []}
         if "error" in row and row.get("generated", {}).get("findings"):
             row["error"] = {"type": row["error"].get("type", ""), "text": row["message"]}
         elif "error" in row and "fingerprint" in row:
-            like = first.setdefault(row["fingerprint"], row["id"])
+            like = first.get(row["fingerprint"]) or first.setdefault(row.get("message", row["id"]), row["id"])
+            first.setdefault(row["fingerprint"], like)
             if like != row["id"]:
                 row["error"] = {"type": row["error"].get("type", ""), "text": f"as of {like}"}
         if row.get("error", {}).get("stack"):

@@ -73,8 +73,7 @@ def text_of_unknown(wanted: str, names: set[str]) -> str:
         f"there is no backend named {wanted!r}.{hint} Known here: {', '.join(shown)}. A backend is found by an entry "
         f"point of the group {' or '.join(map(repr, groups))}, in PyTorch's own registry, or by "
         "--conformance-library=PATH; one without an entry point, which a module has, or registers when it is imported, "
-        "by --backend=MODULE:NAME. "
-        "--list-backends shows details."
+        "by --backend=MODULE:NAME. --list-backends shows details."
     )
 
 

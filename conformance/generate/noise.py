@@ -33,10 +33,7 @@ _MOVES = frozenset(
 
 #: Elementwise ways back that PyTorch has not tagged as such.
 _POINTWISE_BACK = frozenset(
-    (
-        *("elu_backward", "hardshrink_backward", "hardswish_backward", "hardtanh_backward", "logit_backward"),
-        "softshrink_backward",
-    )
+    ("elu_backward", "hardshrink_backward", "hardswish_backward", "hardtanh_backward", "softshrink_backward")
 )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import re
 import tempfile
 from collections.abc import Iterator
 from importlib import resources
@@ -21,9 +20,6 @@ from conformance.report.model import FORMAT, Report
 from conformance.report.parts import read_part
 from conformance.report.resuming import BEGUN, CELLS, Begun, Interrupted
 from conformance.report.row_model import NO_TRIANGLE, CellRow
-
-#: A list of whole numbers, one in a line: no string of JSON has a line's end in it.
-_NUMBERS = re.compile(r"\[\n\s*(\d+(?:,\n\s*\d+)*)\n\s*\]")
 
 
 @functools.cache
@@ -117,8 +113,27 @@ def write_report(path: Path, report: dict[str, Any]) -> None:
 
 
 def _text_of(report: dict[str, Any]) -> str:
-    text = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False)
-    return _NUMBERS.sub(lambda found: f"[{' '.join(found[1].split())}]", text) + "\n"
+    """Each part of a report on lines of its own, and each row of a part on one: what changes in a cell is one line."""
+    parts = ",\n".join(f"{json.dumps(name)}: {_part_of(value)}" for name, value in report.items())
+    return f"{{\n{parts}\n}}\n"
+
+
+def _part_of(value: Any) -> str:
+    if isinstance(value, dict) and value:
+        lines = ",\n".join(f" {json.dumps(name)}: {_rows_of(each)}" for name, each in value.items())
+        return f"{{\n{lines}\n}}"
+    return _rows_of(value)
+
+
+def _rows_of(value: Any) -> str:
+    if isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
+        lines = ",\n".join(f" {_in_a_line(each)}" for each in value)
+        return f"[\n{lines}\n]"
+    return _in_a_line(value)
+
+
+def _in_a_line(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 #: Below the folder of a backend: where the report of a run that tried a part of the contract lies.

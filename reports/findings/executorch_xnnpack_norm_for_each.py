@@ -1,4 +1,4 @@
-"""XNNPACK, a delegate of ExecuTorch: of a convolution that is used twice, with a norm behind each use, the second is wrong.
+"""XNNPACK, a delegate of ExecuTorch: a convolution that is used twice has the norm of its first use in both.
 
 Expected: each use with its own norm, as heads of detectors have it that share a convolution between the levels of a
 pyramid. The pass that folds a batch norm into the convolution ahead of it does not ask whether another convolution

@@ -94,9 +94,18 @@ def test_of_cells_that_fail_alike_the_first_keeps_what_it_left_behind(monkeypatc
 
     cells = [row("one", "a"), row("two", "b"), row("three", "a"), {"id": "four", "error": {"type": "E"}}]
     cells.append(row("five", "c") | {"generated": {"findings": [{}]}, "message": "in short"})
-    one, two, three, four, five = regenerate.shortened({"cells": cells})["cells"]
+    cells += [row("six", "d") | {"message": "no such"}, row("seven", "e") | {"message": "no such"}]
+    cells.append(
+        {"id": "eight", "seconds": {"run": 0.12345}, "generated": {"values": ["a"], "counts": [1], "pairs": [[]]}}
+    )
+    one, two, three, four, five, six, seven, eight = regenerate.shortened({"cells": cells})["cells"]
     innermost = "\n".join(map(str, range(90, 100)))
-    assert [each["error"]["stack"] for each in (one, two)] == [innermost, innermost]
-    assert three == {"id": "three", "fingerprint": "a", "error": {"type": "RuntimeError", "text": "as of one"}}
+    assert [each["error"]["stack"] for each in (one, two, six)] == [innermost] * 3
+    assert [each["error"] for each in (three, seven)] == [
+        {"type": "RuntimeError", "text": "as of one"},
+        {"type": "RuntimeError", "text": "as of six"},
+    ]
+    assert eight["seconds"] == {"run": 0.123}
+    assert eight["generated"] == {"values": [], "counts": [], "pairs": []}
     assert four["error"] == {"type": "E"}  # a refusal, which has no fingerprint
     assert five["error"] == {"type": "RuntimeError", "text": "in short"}

@@ -21,7 +21,7 @@ from conformance.report.formats import formats
 from conformance.report.scoreboard import Board, scoreboard_of
 
 REPORTS = REPOSITORY / "reports"
-_LARGEST = 2**21
+_LARGEST = 2**20
 
 
 def put(folder: Path, name: str, achieved: str | None, *verdicts: Verdict, page: bool = True, **changed: Any) -> None:
