@@ -57,13 +57,13 @@ def test_three_dots_in_a_tutorial_stand_for_any_text_of_a_line(line: str, said: 
     assert is_said(line, "Level complete: reached (48% of 700 cells shown by PASS).\n2 failed, 1 failed") is said
 
 
-@pytest.mark.parts
+@pytest.mark.runs
 def test_the_tutorial_does_what_it_says(reader: Reader) -> None:
     assert len(reader.steps) >= 7
     reader.check()
 
 
-@pytest.mark.parts
+@pytest.mark.runs
 def test_a_new_backend_reaches_complete_as_it_was_written(reader: Reader) -> None:
     report = json.loads((reader.project.folder / "conformance-report/mybackend/report.json").read_text())
     said = {name: report["certification"][name] for name in ("level", "achieved", "missing", "excused")}

@@ -73,13 +73,13 @@ def test_that_pytorch_computes_is_measured_and_not_believed(written: Project) ->
     assert rows["runtime.target"]["behaviour"]["observed"]["present: program: run"] == "by PyTorch"
 
 
-@pytest.mark.parts
+@pytest.mark.runs
 def test_the_tutorial_does_what_it_says(reader: Reader) -> None:
     assert len(reader.steps) >= 5
     reader.check()
 
 
-@pytest.mark.parts
+@pytest.mark.runs
 def test_a_new_backend_reaches_complete_as_it_was_written(reader: Reader) -> None:
     report = json.loads((reader.project.folder / "conformance-report/mybackend/report.json").read_text())
     said = {name: report["certification"][name] for name in ("level", "achieved", "missing", "excused")}
@@ -99,6 +99,6 @@ def test_a_new_backend_reaches_complete_as_it_was_written(reader: Reader) -> Non
 
 
 @pytest.mark.parts
-def test_its_own_tests_pass(reader: Reader) -> None:
-    run = reader.project.run("mybackend-conformance/tests", "-q")
+def test_its_own_tests_pass(written: Project) -> None:
+    run = written.run("new/tests", "-q")
     assert run.exit_code == 0, run.output
