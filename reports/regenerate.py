@@ -10,6 +10,7 @@ its builds only): its former report is kept.
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import json
 import resource
@@ -59,11 +60,15 @@ TABLE = (f"--conformance-operators={','.join(OPERATORS)}", "--conformance-operat
 def main(arguments: list[str]) -> int:
     """Regenerate the reports of these backends; the exit code."""
     split = arguments.index("--") if "--" in arguments else len(arguments)
-    names, options = arguments[:split], arguments[split + 1 :] or ["-n", "2"]
-    unknown = sorted(set(names) - set(BACKENDS))
-    if unknown:
-        print(f"regenerate.py: expected names among {', '.join(BACKENDS)}; found {', '.join(unknown)}", file=sys.stderr)
-        return 2
+    parser = argparse.ArgumentParser(
+        usage="%(prog)s [-h] [BACKEND ...] [-- OPTION_OF_PYTEST ...]",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("backends", nargs="*", metavar="BACKEND", help=f"all, or of {', '.join(BACKENDS)}")
+    names, options = parser.parse_args(arguments[:split]).backends, arguments[split + 1 :] or ["-n", "2"]
+    if unknown := sorted(set(names) - set(BACKENDS)):
+        parser.error(f"expected names among {', '.join(BACKENDS)}; found {', '.join(unknown)}")
     missing = [name for name in names or BACKENDS if not regenerate(name, options)]
     scoreboard = subprocess.run([sys.executable, "-m", "conformance.cli", "scoreboard", str(HERE)], check=False)
     if missing:
