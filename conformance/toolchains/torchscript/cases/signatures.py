@@ -114,6 +114,7 @@ class SingleTuple(torch.nn.Module):
         "forward": [
             (make.floats(3), make.number() + 2**40, 0.1, True),
             (make.floats(2, 2), -make.number(), -1.0 / 3.0, False),
+            (make.floats(2, 2), make.number() + 2**33, 2.0 / 3.0, True),
         ]
     },
 )
@@ -158,11 +159,36 @@ class NestedValues(torch.nn.Module):
 
 
 @case(
+    "numbers_in_containers",
+    f.nested_values,
+    f.scalars,
+    f.elementwise,
+    f.views,
+    samples=lambda make: {
+        "forward": [
+            (make.floats(4, 4), [3, 2], {"scale": 0.5}, (1, True)),
+            (make.floats(4, 4), [2, 3], {"scale": 0.5}, (1, True)),
+            (make.floats(4, 4), [2, 3], {"scale": -1.5}, (1, True)),
+            (make.floats(4, 4), [2, 3], {"scale": -1.5}, (0, False)),
+        ]
+    },
+)
+class NumbersInContainers(torch.nn.Module):
+    """What changes from one call to the next is not how many there are, nor under which names."""
+
+    def forward(self, x: Tensor, size: List[int], named: Dict[str, float], place: Tuple[int, bool]) -> Tensor:  # noqa: UP006
+        part = x[: size[0], : size[1]] * named["scale"]
+        return part + x[place[0], 0] if place[1] else part - x[place[0], 0]
+
+
+@case(
     "strings",
     f.strings,
     f.scalars,
     f.several_outputs,
-    samples=lambda make: {"forward": [(make.floats(2), "left"), (make.floats(3), "ünïcode")]},
+    samples=lambda make: {
+        "forward": [(make.floats(2), "left"), (make.floats(3), "ünïcode"), (make.floats(3), "right")]
+    },
 )
 class Strings(torch.nn.Module):
     """What is added is an attribute that is a string."""
