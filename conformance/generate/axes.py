@@ -8,7 +8,7 @@ from collections.abc import Mapping
 AXES: Mapping[str, tuple[str, ...]] = {
     "dtype": (
         "float32", "float64", "float16", "bfloat16", "complex64", "int64", "int32", "int16", "int8", "uint8", "bool",
-        "mixed", "Python number", "None",
+        "mixed", "Python number", "list of numbers", "None",
     ),
     "size": (
         "even", "odd", "1", "empty", "large", "beyond a thread's share", "rank 0", "rank 1", "rank 2", "rank 3",

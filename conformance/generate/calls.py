@@ -14,6 +14,7 @@ from conformance.generate.program import (
     Absent,
     Argument,
     Call,
+    Listed,
     Program,
     Scalar,
     TensorSpec,
@@ -111,15 +112,20 @@ class Calls:
         )
 
     def _reseeded(self, argument: Argument) -> Argument:
-        if isinstance(argument, Scalar):
+        if isinstance(argument, Scalar | Listed):
             stays = self._scope.traits.is_costly or self._draw.chance(2)
-            return argument if stays else self._other_number(argument)
+            return argument if stays else self._with_other_numbers(argument)
         if isinstance(argument, Absent):
             return Absent(dataclasses.replace(argument.spec, seed=argument.spec.seed + 1))
         return dataclasses.replace(argument, seed=argument.seed + 1)
 
-    def _other_number(self, argument: Scalar) -> Scalar:
-        return Scalar(argument.kind, self._draw.choice(NUMBERS[argument.kind][1:]))
+    def _with_other_numbers(self, argument: Scalar | Listed) -> Scalar | Listed:
+        if isinstance(argument, Listed):
+            return Listed(tuple(map(self._other_number, argument.numbers)))
+        return self._other_number(argument)
+
+    def _other_number(self, number: Scalar) -> Scalar:
+        return Scalar(number.kind, self._draw.choice(NUMBERS[number.kind][1:]))
 
     def _changed(self, arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
         draw, scope = self._draw, self._scope
@@ -139,8 +145,8 @@ class Calls:
             return _resized(arguments, old, new)
         if what == "scalar":
             for place, each in enumerate(arguments):
-                if isinstance(each, Scalar):
-                    changed[place] = self._other_number(each)
+                if isinstance(each, Scalar | Listed):
+                    changed[place] = self._with_other_numbers(each)
             return tuple(changed)
         if what == "none":
             chosen = self._optional if draw.chance(2) else [draw.choice(self._optional)]

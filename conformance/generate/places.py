@@ -6,8 +6,20 @@ import math
 from collections.abc import Iterator, Sequence
 
 from conformance.generate.axes import AXES
-from conformance.generate.program import FORWARD, MODES_OF_LOWERING, Absent, Call, Program, TensorSpec, Trial
+from conformance.generate.program import (
+    FORWARD,
+    MODES_OF_LOWERING,
+    Absent,
+    Call,
+    Listed,
+    Program,
+    Scalar,
+    TensorSpec,
+    Trial,
+)
 
+#: What an argument that is no tensor is.
+_KINDS = {Absent: "None", Listed: "list of numbers", Scalar: "Python number"}
 _TIES = {"same": "one tensor twice", "overlap": "overlapping"}
 
 
@@ -59,7 +71,7 @@ def _of_call(call: Call) -> Iterator[tuple[str, str]]:
         yield "dtype", "mixed"
     for argument in call.arguments:
         if not isinstance(argument, TensorSpec):
-            yield "dtype", "None" if isinstance(argument, Absent) else "Python number"
+            yield "dtype", _KINDS[type(argument)]
             continue
         yield "dtype", argument.dtype
         yield "layout", argument.layout

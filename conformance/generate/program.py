@@ -74,6 +74,21 @@ class Scalar:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Listed:
+    """Python numbers in a list, as one argument."""
+
+    numbers: tuple[Scalar, ...]
+
+    def __str__(self) -> str:
+        return f"[{', '.join(map(str, self.numbers))}]"
+
+    @property
+    def number(self) -> list[Any]:
+        """The numbers in their types, in a list of its own."""
+        return [each.number for each in self.numbers]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Absent:
     """None as an argument, where another call may have the tensor of a spec."""
 
@@ -91,7 +106,7 @@ class Absent:
 #: How a program annotates an argument that may be None.
 OPTIONAL = "torch.Tensor | None"
 
-Argument = TensorSpec | Scalar | Absent
+Argument = TensorSpec | Scalar | Listed | Absent
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -122,8 +137,8 @@ class Method:
 class Program:
     """A model: its state, its submodules, the statements of ``forward``, and what it returns.
 
-    ``arguments`` are the parameters of ``forward`` with the Python type of each ("Tensor", "int", "float", "bool", or
-    :data:`OPTIONAL`);
+    ``arguments`` are the parameters of ``forward`` with the Python type of each ("Tensor", "int", "float", "bool",
+    "list[int]", "list[float]", or :data:`OPTIONAL`);
     ``parameters`` and ``buffers`` have names and specs, ``modules`` names and constructors; ``result`` is an
     expression.
     """

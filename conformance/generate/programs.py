@@ -11,9 +11,9 @@ from conformance.generate import OPERATORS, THEMES_OF_PROGRAMS
 from conformance.generate.axes import AXES
 from conformance.generate.drawing import FLOATS, HUGE_SIZE, INTEGERS, LARGE_SIZES, Draw
 from conformance.generate.grammar import RULES, Abandoned, Builder, Rule
-from conformance.generate.grammar.flow import where_given
+from conformance.generate.grammar.flow import where_given, with_listed_numbers
 from conformance.generate.grammar.rules import RuleFunction
-from conformance.generate.program import SECOND, Absent, Argument, Program, Scalar, TensorSpec
+from conformance.generate.program import SECOND, Absent, Argument, Listed, Program, Scalar, TensorSpec
 from conformance.toolchains import ProgramTraits
 
 #: What the values of an argument may be like: most often those about which backends differ most.
@@ -59,6 +59,11 @@ class Scope:
         return bool(self.traits.decorator_of_methods) and "several_methods" not in self.missing
 
     @property
+    def takes_lists(self) -> bool:
+        """Whether an argument may be a list of numbers."""
+        return self.traits.takes_lists and "nested_values" not in self.missing
+
+    @property
     def takes_optionals(self) -> bool:
         """Whether arguments may be None."""
         return self.traits.takes_none and not {"optionals", "control_flow", "elementwise"} & self.missing
@@ -100,6 +105,8 @@ def draw_program(draw: Draw, scope: Scope, most: int | None = None) -> tuple[Pro
         _write_first(builder, scope)
     if builder.optionals:
         _begin_with(builder, where_given)
+    if scope.takes_lists and builder.scalars:
+        _begin_with(builder, with_listed_numbers)
     wanted = 1 + draw.upto(most - 1) if not draw.chance(40) else _MANY_STATEMENTS
     _statements(builder, wanted, focus, everything)
     result = _result(draw, scope, builder)
@@ -196,8 +203,10 @@ def _arguments(draw: Draw, scope: Scope, builder: Builder) -> list[Argument]:
         builder.argument(spec)
     if "scalars" not in scope.missing and draw.chance(2 if scope.is_side_by_side else 4):
         kind = draw.of("int", "float")
-        builder.scalar(kind)
-        arguments.append(Scalar(kind, draw.choice(NUMBERS[kind])))
+        listed = 2 if scope.takes_lists and draw.chance(3) else 0
+        builder.scalar(kind, listed)
+        numbers = tuple(Scalar(kind, draw.choice(NUMBERS[kind])) for _ in range(listed or 1))
+        arguments.append(Listed(numbers) if listed else numbers[0])
     if scope.takes_optionals and draw.chance(10):
         for _ in range(draw.of(2, 1)):
             spec = dataclasses.replace(builder.specs[0], seed=draw.seed(), grad=False)

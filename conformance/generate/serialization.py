@@ -7,7 +7,19 @@ import pickle
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.generate.program import Absent, Argument, Call, Line, Method, Program, Scalar, Step, TensorSpec, Trial
+from conformance.generate.program import (
+    Absent,
+    Argument,
+    Call,
+    Line,
+    Listed,
+    Method,
+    Program,
+    Scalar,
+    Step,
+    TensorSpec,
+    Trial,
+)
 
 
 def as_plain(trial: Trial) -> dict[str, Any]:
@@ -57,6 +69,8 @@ def _spec(plain: Mapping[str, Any]) -> TensorSpec:
 def _argument(plain: Mapping[str, Any]) -> Argument:
     if "spec" in plain:
         return Absent(_spec(plain["spec"]))
+    if "numbers" in plain:
+        return Listed(tuple(Scalar(**each) for each in plain["numbers"]))
     return _spec(plain) if "dtype" in plain else Scalar(**plain)
 
 

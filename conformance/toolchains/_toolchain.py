@@ -71,6 +71,8 @@ class ProgramTraits:
     decorator_of_methods: str = ""
     #: Whether an argument may be None in one call of a model, and a tensor in another.
     takes_none: bool = True
+    #: Whether an argument may be a list of numbers, which are others in another call.
+    takes_lists: bool = False
     #: Whether a model may decide by the values of its tensors what it does.
     reads_values: bool = True
     #: Whether what is lowered serves one kind of call alone, and lowering takes long: so trials lower seldom, and call

@@ -25,6 +25,7 @@ from conformance.generate.program import (
     OPTIONAL,
     Call,
     Line,
+    Listed,
     Program,
     Scalar,
     TensorSpec,
@@ -46,6 +47,27 @@ def test_python_numbers_are_others_in_later_calls_of_the_same_sizes() -> None:
             if [spec.shape for spec in call.tensors] == sizes
         )
     assert others > 5
+
+
+def test_numbers_in_lists_are_others_in_later_calls() -> None:
+    """Whoever keeps compiled code by the length of a list keeps the numbers of the first call in it."""
+    trials = [
+        trial
+        for trial in drawn(scope_of("torchscript", "elementwise"), 200, 6)
+        if any(isinstance(each, Listed) for each in trial.calls[0].arguments)
+    ]
+    assert len(trials) > 5
+    lists = [[each for call in trial.calls for each in call.arguments if isinstance(each, Listed)] for trial in trials]
+    assert sum(len(set(each)) > 1 for each in lists) > len(lists) / 4
+    assert {len(each.numbers) for listed in lists for each in listed} == {2}
+    assert all(re.search(r"x\d+: list\[(int|float)\]", trial.programs[0].source()) for trial in trials)
+    assert sum(bool(re.search(r"x\d+\[[01]\]", trial.programs[0].source())) for trial in trials) > len(trials) / 2
+    for trial in trials:
+        assert trial_from_plain(json.loads(json.dumps(as_plain(trial)))) == trial
+    lacking = (scope_of("dynamo", "elementwise"), scope_of("torchscript", "elementwise", frozenset({"nested_values"})))
+    for scope in lacking:
+        given = [each for trial in drawn(scope, 100, 6) for each in trial.calls[0].arguments]
+        assert not any(isinstance(each, Listed) for each in given)
 
 
 def test_what_is_random_is_called_in_training() -> None:

@@ -122,13 +122,12 @@ class Builder:
         self._names[name] = _meta(spec)
         self.optionals.append(Value(name, self._names[name], "argument", fresh=False))
 
-    def scalar(self, kind: str) -> str:
-        """A Python number among the arguments of ``forward``."""
-        name = f"x{len(self._arguments)}"
-        self._arguments.append((name, kind))
-        self.scalars.append((name, kind))
-        self._names[name] = {"int": 2, "float": 1.5, "bool": True}[kind]
-        return name
+    def scalar(self, kind: str, listed: int = 0) -> None:
+        """A Python number among the arguments of ``forward``, or ``listed`` numbers in a list."""
+        name, number = f"x{len(self._arguments)}", {"int": 2, "float": 1.5, "bool": True}[kind]
+        self._arguments.append((name, f"list[{kind}]" if listed else kind))
+        self.scalars += [(f"{name}[{place}]", kind) for place in range(listed)] or [(name, kind)]
+        self._names[name] = [number] * listed or number
 
     def parameter(self, spec: TensorSpec) -> Value:
         """A parameter of the model."""

@@ -241,6 +241,16 @@ def where_given(b: Builder) -> None:
     b.block("if", text, name, like)
 
 
+@rule("flow", "elementwise", "scalars", "nested_values", traits=("takes_lists",), weight=2, operators=1)
+def with_listed_numbers(b: Builder) -> None:
+    """What is computed with the numbers of an argument that is a list."""
+    numbers = [scalar for scalar, _ in b.scalars if scalar.endswith("]")]
+    if not numbers:
+        raise Abandoned
+    one, first, last = b.float_value(), numbers[0], numbers[-1]
+    b.make("mul", b.draw.of(f"{one} * {first} + {last}", f"({one} + {last}) * {first}", f"{one} * ({first} - {last})"))
+
+
 @rule("flow", "elementwise", "reductions", "parameters", traits=("trains",), weight=4, operators=1)
 def without_gradients(b: Builder) -> None:
     """What is computed with gradients off, in the middle of what has them, as models scale their weights."""

@@ -57,6 +57,7 @@ class TorchScript(Toolchain):
         moves=True,
         freezes=True,
         decorator_of_methods="@torch.jit.export",
+        takes_lists=True,
     )
     conforming = ("reference", "python_control")
     library_hint = "registers no TorchScript backend (a static torch::jit::backend<...> object in it would)"
