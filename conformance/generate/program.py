@@ -351,6 +351,12 @@ class Trial:
         """With programs from which nothing is missing that a result needs."""
         return dataclasses.replace(self, programs=tuple(each.without_dead_code() for each in self.programs))
 
+    def without_gradients(self) -> Trial:
+        """With calls whose arguments do not require grad, unless something goes back through them."""
+        calls = [step.call and dataclasses.replace(step.call, differentiable=False) for step in self.steps]
+        steps = tuple(dataclasses.replace(each, call=call) for each, call in zip(self.steps, calls, strict=True))
+        return dataclasses.replace(self, steps=steps)
+
     @property
     def as_case(self) -> str:
         """The name of the case that an author's class is asked about for a script of it."""

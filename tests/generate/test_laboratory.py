@@ -60,7 +60,12 @@ class Backend(Shadow):
 
 
 def laboratory_of(
-    control: Device, subject: Device, *, may_refuse: bool = True, alone: Shadow | None = None
+    control: Device,
+    subject: Device,
+    *,
+    may_refuse: bool = True,
+    alone: Shadow | None = None,
+    rules: Rules | None = None,
 ) -> Laboratory:
     """A laboratory of two devices; what the toolchain does ``alone`` may excuse."""
     return Laboratory(
@@ -68,7 +73,7 @@ def laboratory_of(
         lambda: subject,  # type: ignore[arg-type,return-value]
         lambda: subject,  # type: ignore[arg-type,return-value]
         [lambda: Device(alone or Shadow(copies=False))],  # type: ignore[list-item,return-value]
-        rules=Rules(),
+        rules=rules or Rules(),
         seconds=lambda: 60.0,
         timed_out=lambda: None,
         may_refuse=may_refuse,
@@ -171,6 +176,25 @@ def test_who_raises_where_the_toolchain_alone_is_wrong_is_not_charged() -> None:
             laboratory.differences(trial)
     laboratory = laboratory_of(Device(Shadow(copies=False)), subject, alone=Backend(lambda x: x + 1))
     assert [each.observable for each in laboratory.differences(trial)] == ["error"]
+
+
+@pytest.mark.parametrize("computes_gradients", [False, True])
+def test_a_delegate_is_excused_by_what_the_toolchain_does_without_gradients(computes_gradients: bool) -> None:
+    """What is in a delegate sees arguments that do not require grad (`reports/findings/jit_inference_constants.py`)."""
+    trial = trial_of(FINE, result="v0")
+    call = dataclasses.replace(trial.calls[0], differentiable=True)
+    trial = dataclasses.replace(trial, steps=(*trial.steps[:-1], Step("call", call=call)))
+    laboratory = laboratory_of(
+        Device(Shadow(copies=False)),
+        Device(Backend(lambda x: x.detach() + 2)),
+        alone=Backend(lambda x: x + (1 if x.requires_grad else 2)),
+        rules=Rules(gradients=computes_gradients),
+    )
+    if computes_gradients:
+        assert "values" in [each.observable for each in laboratory.differences(trial)]
+    else:
+        with pytest.raises(Discarded, match="PyTorch's"):
+            laboratory.differences(trial)
 
 
 def test_who_is_wrong_where_the_toolchain_alone_raises_is_charged() -> None:
