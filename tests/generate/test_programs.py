@@ -237,6 +237,7 @@ def test_every_rule_makes_statements(rule: Rule) -> None:
         for spec in specs:
             builder.argument(spec)
         builder.optional(specs[0])
+        builder.scalar("float", 2)
         builder.make("mul", f"{builder.values[0]} * 2")  # some rules change what is there
         with contextlib.suppress(Abandoned):
             rule.function(builder)
