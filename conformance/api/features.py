@@ -56,7 +56,7 @@ several_methods = _feature(
 )
 several_outputs = _feature("several_outputs", "Methods that return a tuple of several values.")
 single_tuple = _feature("single_tuple", "A method that returns a tuple of one element, which stays a tuple.")
-nested_values = _feature("nested_values", "Lists and dictionaries of tensors as arguments and as results.")
+nested_values = _feature("nested_values", "Lists and dictionaries as arguments and results: of tensors, or of numbers.")
 scalars = _feature("scalars", "Python numbers as arguments and as results: int, float, bool.")
 strings = _feature("strings", "Strings as arguments and as results.")
 optionals = _feature("optionals", "Optional arguments, given and not given.")

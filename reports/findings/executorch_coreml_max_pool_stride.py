@@ -3,6 +3,8 @@
 Windows that do not overlap are what `max_pool2d(x, 3)` has, and its stride is left out of the program. The partitioner
 takes the operator, and coremltools wants a third argument. With the stride written out it is lowered, and without a
 delegate both are.
+
+Expected: a program: the stride is the size of the window. What it cannot do a partitioner should leave.
 """
 
 import sys

@@ -2,7 +2,8 @@
 
 What depends on no argument is computed once, when the profiling executor makes its graph, and kept: an inference tensor
 where that is in inference mode. Every later call gives it, and none that is trained can take it.
-Expected: False after a call outside of inference mode, as before.
+
+Expected: False after a call outside of inference mode, as in eager PyTorch.
 """
 
 import sys

@@ -24,7 +24,7 @@ GRAVE = (Outcome.CRASHED, Outcome.TIMEOUT, Outcome.WRONG, Outcome.FAILED)
 #: Of a finding: no value came of it at all.
 _RAISED = ("error", "refusal")
 #: Of a trial whose arguments have one dtype each; the other values of the axis name none.
-_NO_DTYPE = ("mixed", "Python number", "list of numbers")
+_NO_DTYPE = ("mixed", "Python number", "list of numbers", "None")
 #: The dtype of a finding that names none: it is the plainest, and no part of a cause.
 _PLAINEST = DTYPES[0]
 #: So many operators across backends are shown by name.
