@@ -36,7 +36,7 @@ def extended(project: Project) -> Project:
     return project
 
 
-@pytest.mark.quick
+@pytest.mark.parts
 def test_a_toolchain_of_its_own(extended: Project) -> None:
     run = extended.run("--backend=postfix", "--backend=postfix_wrong", "-q")
     assert run.exit_code == 1, run.output

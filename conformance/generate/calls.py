@@ -78,6 +78,8 @@ class Calls:
             return [dataclasses.replace(first, arguments=each, tied=None) for each in (exchanged, first.arguments)]
         old = self._draw.choice(known)
         sizes = [self._draw.size() for _ in range(3)]
+        if old > 1 and self._draw.chance(2):  # what is compiled for any size has yet to see each
+            sizes = [old + 1, 2 * old + 1, *sizes[:1]]
         return [
             dataclasses.replace(first, arguments=_resized(first.arguments, old, size), tied=None)
             for size in sizes

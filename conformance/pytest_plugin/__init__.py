@@ -223,18 +223,20 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.list_backends or not (config.option.conformance_backend or config.option.conformance_library):
         return
     from conformance._util.collector import lasting_objects
-    from conformance.devices import Limits, ZygotePool
+    from conformance.devices import ZygotePool
     from conformance.pytest_plugin._names import expect_known_names, zygotes_to_start
+    from conformance.pytest_plugin._options import parse
 
+    options = parse(config)
     expect_known_names(config)
-    pool = ZygotePool(Limits())
+    pool = ZygotePool(options.limits)
     try:
         for kind in zygotes_to_start(config):
             pool.start(kind)
         with lasting_objects():
             from conformance.pytest_plugin._start import start  # imports torch, which the zygotes do at the same time
 
-            start(config, pool)
+            start(config, options, pool)
     except BaseException:
         pool.close()
         raise

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Generator
 
 import pytest
 
-from conformance._util.times import seconds_of, time_text
 from conformance.api.clause import Level
 from conformance.api.verdicts import Outcome, Verdict
 from conformance.compare.comparison import Margin
@@ -16,30 +14,7 @@ from conformance.pytest_plugin._run import CELL, RESULT
 from conformance.run.plan import LEFT_OUT, Cell
 from conformance.run.result import Record, Result
 
-OPTION = "--conformance-budget"
-_LEAST_SECONDS, _MOST_SECONDS = 0.01, 10**7
 _ORDER = list(Level)
-
-
-@dataclasses.dataclass(frozen=True)
-class TimeBudget:
-    """So many seconds of a run, after which no cell is begun."""
-
-    seconds: float
-
-    @classmethod
-    def parse(cls, text: str) -> TimeBudget:
-        """What the option was given. Raises ValueError, which says what it takes, for anything else."""
-        seconds = seconds_of(text)
-        if seconds is None or not _LEAST_SECONDS <= seconds <= _MOST_SECONDS:
-            raise ValueError(
-                f"takes a time such as 30s, 5m or 2h, from {_LEAST_SECONDS}s to {_MOST_SECONDS}s, found {text!r:.80}"
-            )
-        return cls(seconds)
-
-    def __str__(self) -> str:
-        """The time in its largest unit: 30m."""
-        return time_text(self.seconds)
 
 
 class Budgeter:

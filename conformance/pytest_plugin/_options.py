@@ -1,4 +1,4 @@
-"""The options of a run, parsed and checked once, before anything of a backend is asked for."""
+"""The options of a run, parsed and checked once, before anything of a backend is asked for and torch is imported."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ from conformance.api.errors import GoldensError
 from conformance.devices import Limits
 from conformance.extensions import resolve
 from conformance.generate.budget import Budget
-from conformance.pytest_plugin._budget import OPTION as BUDGET_OPTION
-from conformance.pytest_plugin._budget import TimeBudget
-from conformance.pytest_plugin._shard import OPTION as SHARD_OPTION
-from conformance.pytest_plugin._shard import Shard
+from conformance.pytest_plugin._scope import BUDGET_OPTION, SHARD_OPTION, Shard, TimeBudget
 from conformance.targets import TargetError, published_spec
 from conformance.toolchains import toolchains
 

@@ -2,40 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-import re
-
 import pytest
 
 from conformance.pytest_plugin._run import CELL
-
-OPTION = "--conformance-shard"
-_FORM = re.compile(r"(\d{1,6})/(\d{1,6})")
-
-
-@dataclasses.dataclass(frozen=True)
-class Shard:
-    """The ``number``-th of ``count`` parts, from 1."""
-
-    number: int
-    count: int
-
-    @classmethod
-    def parse(cls, text: str) -> Shard:
-        """What the option was given. Raises ValueError, which says what it takes, for anything else."""
-        found = _FORM.fullmatch(text)
-        if found is None or not 1 <= int(found[1]) <= int(found[2]):
-            raise ValueError(f"takes K/N, such as 2/4 for the second of four parts, found {text!r}")
-        return cls(int(found[1]), int(found[2]))
-
-    @property
-    def folder(self) -> str:
-        """Where its report lies, below the folder of the backend."""
-        return f"shard-{self.number}-of-{self.count}"
-
-    def has(self, place: int) -> bool:
-        """Whether it has the cell at that place. Neighbours, which take alike long, go to different shards."""
-        return place % self.count == self.number - 1
+from conformance.pytest_plugin._scope import Shard
 
 
 class Sharder:

@@ -1,4 +1,4 @@
-"""The beginning of a run: its options are parsed, the backends found, and what runs and reports them is registered."""
+"""The beginning of a run: the backends are found, and what runs and reports them is registered."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from conformance.pytest_plugin._all_alike import AdditionFirst
 from conformance.pytest_plugin._budget import Budgeter
 from conformance.pytest_plugin._expectations import expectations_of, file_to_update
 from conformance.pytest_plugin._operators import chosen_operators
-from conformance.pytest_plugin._options import RunOptions, parse
+from conformance.pytest_plugin._options import RunOptions
 from conformance.pytest_plugin._report import Reporter
 from conformance.pytest_plugin._resume import Resumer, facts_of, interrupted_run
 from conformance.pytest_plugin._run import Runner
@@ -45,7 +45,7 @@ from conformance.targets import Target, TargetError, open_target
 from conformance.targets.native import NativePool
 
 
-def start(config: pytest.Config, pool: ZygotePool) -> None:
+def start(config: pytest.Config, options: RunOptions, pool: ZygotePool) -> None:
     """Find the chosen backends and register what runs them, in devices of ``pool``, which the run then closes.
 
     Raises UsageError for anything that was asked wrongly.
@@ -59,8 +59,6 @@ def start(config: pytest.Config, pool: ZygotePool) -> None:
     config.addinivalue_line("filterwarnings", f"ignore:{NUMPY_IS_MISSING}:UserWarning")
     _register_markers(config)
     try:
-        options = parse(config)
-        pool.limits = options.limits
         worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
         if worker_input is None:
             _start_run(config, options, pool)

@@ -78,7 +78,7 @@ def former(project: Project) -> Project:
     return project
 
 
-@pytest.mark.quick
+@pytest.mark.parts
 def test_a_plugin_and_its_clauses_run(former: Project) -> None:
     run = former.run("--backend=former", "test_former.py", "-W", "error::DeprecationWarning:conformance")
     assert run.exit_code == 0, run.output

@@ -79,9 +79,19 @@ def test_seeds_reach_as_far_as_they_are_said_to() -> None:
     ],
 )
 def test_a_number_that_no_run_can_have_is_a_usage_error(project: Project, option: str, complaint: str) -> None:
-    run = project.run("--backend=reference", option)
+    project.write(
+        "conftest.py",
+        """
+        import atexit
+        import sys
+
+        atexit.register(lambda: print("torch was imported:", "torch" in sys.modules))
+        """,
+    )
+    run = project.run("--backend=reference", option, "--rootdir=.")
     assert run.exit_code == 4
     assert complaint in run.output
+    assert "torch was imported: False" in run.output
 
 
 @pytest.mark.parametrize("what", ["score", "output"])

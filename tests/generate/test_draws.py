@@ -33,6 +33,9 @@ from conformance.generate.program import (
 from conformance.generate.serialization import as_plain, trial_from_plain
 from conformance.toolchains import toolchain_named
 
+#: Hundreds of trials are drawn for each.
+pytestmark = pytest.mark.parts
+
 
 def test_python_numbers_are_others_in_later_calls_of_the_same_sizes() -> None:
     """Whoever keeps compiled code by the sizes of tensors alone keeps the number of the first call in it."""

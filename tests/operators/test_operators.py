@@ -22,7 +22,7 @@ HANDFUL = "add,tanh,nn.functional.linear,rand_like,empty,item,addr"
 TABLE = ("-k", "test_table")
 
 
-@pytest.mark.quick
+@pytest.mark.parts
 def test_the_reference_is_right(shared_run: Callable[..., Run]) -> None:
     run = shared_run("--backend=reference", f"--conformance-operators={HANDFUL}", *TABLE)
     assert run.exit_code == 0, run.output

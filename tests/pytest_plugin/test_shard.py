@@ -9,7 +9,7 @@ import pytest
 from support.project import Project, Run
 
 from conformance.cli import main
-from conformance.pytest_plugin._shard import Shard
+from conformance.pytest_plugin._scope import Shard
 
 
 @pytest.mark.parametrize("count", [1, 3, 4])

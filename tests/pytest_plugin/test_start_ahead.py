@@ -55,6 +55,7 @@ ZygotePool.start = start
 """
 
 
+@pytest.mark.parts
 @pytest.mark.parametrize(("backend", "toolchain"), [("reference", "torchscript"), ("eager", "dynamo")])
 def test_so_does_that_of_a_worker(tmp_path: Path, backend: str, toolchain: str) -> None:
     pytest.importorskip("xdist")
@@ -68,9 +69,14 @@ def test_so_does_that_of_a_worker(tmp_path: Path, backend: str, toolchain: str) 
 
 
 def test_a_wrong_option_leaves_none_behind(tmp_path: Path) -> None:
-    code, started = _started(tmp_path, "--backend=reference", "--conformance-target=none-such")
+    code, started = _started(tmp_path, "--backend=reference", "--conformance-expectations=none-such.toml")
     assert code == pytest.ExitCode.USAGE_ERROR
     assert len(started) == 1  # and its pipe is closed: the run would wait for it
+
+
+def test_an_option_that_makes_no_sense_starts_none(tmp_path: Path) -> None:
+    code, started = _started(tmp_path, "--backend=reference", "--conformance-target=none-such")
+    assert (code, started) == (pytest.ExitCode.USAGE_ERROR, [])
 
 
 def test_what_is_not_known_is_not_guessed() -> None:

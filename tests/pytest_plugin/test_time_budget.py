@@ -12,9 +12,10 @@ from support.project import Project
 
 from conformance._util.times import seconds_of, time_text
 from conformance.contract import Level
-from conformance.pytest_plugin._budget import Budgeter, TimeBudget
+from conformance.pytest_plugin._budget import Budgeter
 from conformance.pytest_plugin._exit_code import exit_code_of
 from conformance.pytest_plugin._run import CELL
+from conformance.pytest_plugin._scope import TimeBudget
 from conformance.report import assemble
 from conformance.report.formats.terminal import summary_text
 from conformance.report.model import Report
@@ -153,7 +154,7 @@ def test_nothing_is_certified_of_a_run_that_left_something_out(office: Office) -
         assert not office.certificate.exists()
 
 
-@pytest.mark.quick
+@pytest.mark.parts
 def test_a_run_tells_everywhere_what_it_had_no_time_for(project: Project) -> None:
     project.write("over.py", OVER)
     run = project.run("--backend=reference", "--conformance-budget=30m", "-p", "over", PYTHONPATH=site_and(project))

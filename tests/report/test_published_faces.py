@@ -238,7 +238,7 @@ def test_show_knows_every_face(path: Path, capsys: pytest.CaptureFixture[str]) -
     assert all(name in offered for name in (*formats(), "terminal"))
 
 
-@pytest.mark.quick
+@pytest.mark.parts
 def test_a_run_writes_every_face(shared_run: Any) -> None:
     run: Run = shared_run("--backend=reference", "-k", "lowering.unregistered or unregistered")
     folder = run.report_folder("reference")

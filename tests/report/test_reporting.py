@@ -109,7 +109,7 @@ def test_a_step_summary_is_written_where_github_wants_it(project: Project) -> No
     assert (project.folder / "summary.md").read_text().startswith("before\n## Conformance of reference")
 
 
-@pytest.mark.quick
+@pytest.mark.parts
 def test_an_interrupted_run_keeps_what_it_had(project: Project) -> None:
     process = subprocess.Popen(
         project.command("--backend=reference"),

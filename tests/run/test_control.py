@@ -30,10 +30,10 @@ NEEDS_AN_AUTHOR = {"modes.options-apart": "options to tell from those of others"
 
 def controlled_cells() -> list[object]:
     """The cells that a control is asked about; one state of availability stands for all. The first of each clause is
-    quick, and that is its simplest case."""
+    among `parts`, and that is its simplest case."""
     controlled = [each for each in shipped_clauses() if each.control is not Control.NONE]
     return [
-        pytest.param(cell, id=cell.id, marks=[pytest.mark.runs] if place else [])
+        pytest.param(cell, id=cell.id, marks=pytest.mark.runs if place else pytest.mark.parts)
         for clause in controlled
         for place, cell in enumerate(cell for backend in ANY_BACKENDS for cell in cells_of(clause, backend))
     ]

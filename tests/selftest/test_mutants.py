@@ -77,6 +77,7 @@ def test_kernels_are_told_by_their_families() -> None:
     assert len({each.name for each in OPERATORS}) == len(OPERATORS)
 
 
+@pytest.mark.parts
 @pytest.mark.parametrize("toolchain", KINDS)
 @pytest.mark.parametrize("spec", ACTIVE, ids=lambda spec: spec["effect"])
 def test_a_probe_sees_who_does_wrong(toolchain: str, spec: dict[str, Any], trial: Any, tmp_path: Path) -> None:
@@ -86,6 +87,7 @@ def test_a_probe_sees_who_does_wrong(toolchain: str, spec: dict[str, Any], trial
     assert "def play(" in row["witness"]
 
 
+@pytest.mark.parts
 @pytest.mark.parametrize("toolchain", KINDS)
 @pytest.mark.parametrize("spec", EQUIVALENT, ids=lambda spec: spec["effect"])
 def test_what_cannot_be_seen_does_not_count(toolchain: str, spec: dict[str, Any], trial: Any, tmp_path: Path) -> None:
@@ -93,6 +95,7 @@ def test_what_cannot_be_seen_does_not_count(toolchain: str, spec: dict[str, Any]
     assert not row["active"], row
 
 
+@pytest.mark.parts
 @pytest.mark.parametrize("toolchain", KINDS)
 def test_a_mutant_that_does_nothing_is_seen_by_no_witness(toolchain: str, trial: Any, tmp_path: Path) -> None:
     random = Random(8)
@@ -133,6 +136,7 @@ def test_an_alarm_before_anything_is_wrong_kills_nobody(
     assert kill["verdict"] == "TIMEOUT"
 
 
+@pytest.mark.parts
 def test_what_was_tried_before_an_interruption_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     class Interrupted(ThreadPoolExecutor):
         def __init__(self, workers: int, **keywords: Any) -> None:
@@ -150,6 +154,7 @@ def test_what_was_tried_before_an_interruption_is_told(monkeypatch: pytest.Monke
     assert document["score"]["drawn"] == 0
 
 
+@pytest.mark.parts
 def test_a_run_goes_on_with_what_was_tried_before(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     class Immediate(ThreadPoolExecutor):
         def __init__(self, workers: int, **keywords: Any) -> None:

@@ -133,6 +133,7 @@ def test_the_contract_can_be_read(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["clauses", "--suite", "nothing"]) == 2
 
 
+@pytest.mark.parts
 def test_a_saboteur_is_tried_on_its_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["selftest", "native_leaks_after_failure", "-q", "-n", "1", "--output", "out"]) == 0

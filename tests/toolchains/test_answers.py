@@ -130,6 +130,7 @@ def test_what_is_missing_in_an_answer_is_garbled() -> None:
         dict[str, int]()["missing"]
 
 
+@pytest.mark.parts
 def test_changed_answers_are_the_backends_own() -> None:
     """A few of those that ``python -m support.campaigns answers`` tries by the thousand."""
     watch = campaign(80, 1, lambda clause: clause in ("lowering.outputs", "lowering.methods", "compile.result-form"))

@@ -125,6 +125,28 @@ def past_what_does_nothing(b: Builder) -> None:
     b.make("sub", f"{after} - {before}")
 
 
+@rule("views", "views", "elementwise", weight=3, operators=2)
+def read_after_the_whole(b: Builder) -> None:
+    """A part of a value, however it is taken, is read when the whole has been used for the last time."""
+    one = b.float_value(least=1)
+    (whole,) = b.make("mul", f"{one} * 2.0")
+    dim = b.dim(whole)
+    name, part = b.draw.of(
+        ("chunk", f"{whole}.chunk(2, {dim})[-1]"),
+        ("split", f"{whole}.split(1, {dim})[0]"),
+        ("unbind", f"{whole}.unbind({dim})[-1]"),
+        ("tensor_split", f"torch.tensor_split({whole}, 2, {dim})[0]"),
+        ("narrow", f"{whole}.narrow({dim}, 0, 1)"),
+        ("transpose", f"{whole}.transpose(0, -1)"),
+        ("unsqueeze", f"{whole}.unsqueeze({dim})"),
+        ("flatten", f"{whole}.flatten()"),
+    )
+    (read,) = b.make(name, part, fresh=False)
+    activation = b.draw.of("relu", "sigmoid", "tanh")
+    b.make(activation, f"torch.{activation}({whole})")
+    b.make("sub", f"{read} - 1.0")
+
+
 @rule("dtypes", "integers", "booleans", "elementwise", weight=2, operators=1)
 def whole_numbers_and_fractions(b: Builder) -> None:
     """Whole numbers that are compared with a fraction, or bounded by one."""

@@ -166,7 +166,7 @@ def other_norms(b: Builder) -> None:
 @rule("networks", "views", weight=2)
 def pad(b: Builder) -> None:
     one = b.float_value(least=1)
-    amounts = b.draw.of("(1, 2)", "(0, 3)", "(-1, 1)", "(2, 1, 0, 1)")
+    amounts = b.draw.of("(1, 2)", "(0, 3)", "(-1, 1)", "(2, 1, 0, 1)", f"(0, -{one}.shape[-1] % 4)")
     modes = ["mode='constant'", "mode='replicate'", "mode='reflect'"]
     # where nothing is left to be wrapped around PyTorch gives memory that nobody wrote
     modes += ["mode='circular'"] * ("-" not in amounts)

@@ -247,23 +247,20 @@ class DynamoDevice(CellDevice):
 
     # Training them.
 
+    @ask(phase="run")
     def differentiate(
         self,
         model: Model,
-        inputs: tuple[Any, ...],
+        inputs: Inputs,
         wanted: tuple[bool, ...] | None = None,
         *,
         derived: bool = False,
         often: int = 1,
+        written: bool = False,
     ) -> Trained:
         """Call a model and go back from its result ``often`` times; every argument requires grad unless ``wanted`` says
-        which. If ``derived`` the model gets results of a computation on them."""
-        return self._differentiate(model, inputs, (True,) * len(inputs) if wanted is None else wanted, derived, often)
-
-    @ask(phase="run")
-    def _differentiate(
-        self, model: Model, inputs: Inputs, wanted: tuple[bool, ...], derived: bool, often: int
-    ) -> Trained: ...
+        which. If ``derived`` the model gets results of a computation on them; if ``written`` they and the parameters
+        are written to in place ahead of going back."""
 
     def operators_run_in_training(self, model: Model, inputs: tuple[Any, ...]) -> dict[str, list[str]]:
         """The operators that PyTorch itself executes where a model is called with gradients, and on the way back: by

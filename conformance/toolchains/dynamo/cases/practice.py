@@ -279,3 +279,28 @@ class Rescaled(torch.nn.Module):
         smooth = functional.interpolate(x, scale_factor=1.7, mode="bilinear", align_corners=False)
         by_sizes = functional.interpolate(x, scale_factor=1.7, mode="bilinear", recompute_scale_factor=True)
         return smooth, by_sizes, functional.interpolate(x, scale_factor=(0.4, 2.3))
+
+
+@case(
+    "counted_tokens",
+    f.in_place,
+    f.matmul,
+    f.parameters,
+    f.elementwise,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(2, 3, 4),) for _ in "ab"]},
+)
+class CountedTokens(torch.nn.Module):
+    """Layers with activations, on more sides than two and without a bias, behind what counts the calls: who finds out
+    late that a kernel takes neither must not count twice."""
+
+    calls: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(1))
+        self.wide, self.narrow = torch.nn.Linear(4, 6), torch.nn.Linear(4, 3, bias=False)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        self.calls.add_(1)
+        return torch.relu(self.wide(x)) * self.calls, functional.gelu(self.narrow(x[0]))

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from conformance.api import features as f
 from conformance.api.maker import Maker
@@ -126,10 +127,14 @@ def _rows_and_columns(make: Maker) -> dict[str, list[tuple[Any, ...]]]:
 
 @case("sizes", samples=_rows_and_columns)
 class Sizes(torch.nn.Module):
-    """What it computes depends on the size, not only how often."""
+    """What it computes depends on the size, not only how often: by a factor, by the numbers of the rows, by what a mean
+    is divided by, and by what fills the rows up to a multiple of four."""
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        return torch.relu(x - y) * x.size(0) - y / (1 + x * x)
+        rows = x.size(0)
+        changed = torch.relu(x - y) * rows - y / (1 + x * x) + torch.arange(rows).unsqueeze(1)
+        fours = functional.pad(changed, (0, 0, 0, -rows % 4), value=1.0)
+        return changed + (x * y).mean(0) + fours.sum(0) / -(-rows // 4)
 
 
 @functools.cache

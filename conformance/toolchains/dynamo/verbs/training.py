@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -15,25 +16,33 @@ from conformance.toolchains.dynamo.verbs.session import Model, Session, verb
 
 @verb
 def differentiate(
-    session: Session, model: int, inputs: bytes, wanted: Sequence[bool], derived: bool = False, often: int = 1
+    session: Session,
+    model: int,
+    inputs: bytes,
+    wanted: Sequence[bool] | None,
+    derived: bool = False,
+    often: int = 1,
+    written: bool = False,
 ) -> dict[str, Any]:
     """Call a model and go back from everything in its result that requires grad, ``often`` times.
 
-    ``wanted`` says which arguments require grad. If ``derived`` the model gets results of a computation on them. The
-    gradients are those of the arguments that are wanted and, by name, of the parameters; None for what is unused.
+    ``wanted`` says which arguments require grad; None: all. If ``derived`` the model gets results of a computation on
+    them; if ``written`` what gradients go to has other values ahead of that, and parameters have their own afterwards.
+    The gradients are those of the arguments that are wanted and, by name, of the parameters; None for what is unused.
     """
     held = session.get(model)
     with Subject():
-        leaves = requiring_grad(decode(inputs), wanted)
-        arguments = tuple(leaf * 1 if derived and wants else leaf for leaf, wants in zip(leaves, wanted, strict=True))
-        results = tensors_in(held.function(*arguments))
+        arguments = decode(inputs)
+        leaves = requiring_grad(arguments, [True] * len(arguments) if wanted is None else wanted)
+        results = tensors_in(held.function(*(leaf * 1 if derived and leaf.requires_grad else leaf for leaf in leaves)))
         sources = {f"argument {index}": leaf for index, leaf in enumerate(leaves) if leaf.requires_grad}
         sources |= {name: each for name, each in held.module.named_parameters() if each.requires_grad}
         rounds = []
         if sources and any(each.requires_grad for each in results):
             for _ in range(often):
                 total = weighted(results)
-                found = torch.autograd.grad(total, list(sources.values()), retain_graph=often > 1, allow_unused=True)
+                with written_to(sources.values()) if written else contextlib.nullcontext():
+                    found = torch.autograd.grad(total, [*sources.values()], retain_graph=often > 1, allow_unused=True)
                 rounds.append(dict(zip(sources, found, strict=True)))
         return {
             "requires_grad": [each.requires_grad for each in results],
@@ -71,6 +80,22 @@ def _there_and_back(held: Model, leaves: Sequence[Any], observed: Callable[[Call
 def requiring_grad(arguments: Sequence[Any], wanted: Sequence[bool]) -> tuple[Any, ...]:
     """Fresh arguments, those that are wanted made to require grad."""
     return tuple(each.requires_grad_() if wants else each for each, wants in zip(arguments, wanted, strict=True))
+
+
+@contextlib.contextmanager
+def written_to(tensors: Iterable[torch.Tensor]) -> Iterator[None]:
+    """Other values in these, written in place, but for those that are expanded; their own in the end."""
+    written = [each for each in tensors if 0 not in each.stride()]
+    before = [each.detach().clone() for each in written]
+    with torch.no_grad():
+        for each in written:
+            each.add_(1)
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for each, value in zip(written, before, strict=True):
+                each.copy_(value)
 
 
 def weighted(results: Sequence[torch.Tensor]) -> torch.Tensor:

@@ -83,11 +83,12 @@ class QuantisedConv(torch.nn.Module):
 )
 class SevenBits(torch.nn.Module):
     """Steps of a range that is narrower than the dtype that holds them, as a quantizer may choose for a device whose
-    products add up in 16 bits: what is beyond the range is its end."""
+    products add up in 16 bits: what is beyond the range is its end, which is not where an activation ends."""
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         signed = _stepped(_stepped(x, -64, 63, torch.int8).abs() + _stepped(x * 0.5, -64, 63, torch.int8), -64, 63)
-        return signed, _stepped(_stepped(x, 0, 127, torch.uint8).neg(), 0, 127, torch.uint8)
+        unsigned = _stepped(_stepped(x, 0, 127, torch.uint8).neg(), 0, 127, torch.uint8)
+        return signed, unsigned, _stepped(functional.relu(_stepped(x * 0.5, -64, 63)), -64, 63)
 
 
 def _stepped(x: Tensor, least: int, most: int, dtype: torch.dtype = torch.int8) -> Tensor:

@@ -115,7 +115,7 @@ class TwoMethods(torch.nn.Module):
     samples=lambda make: {name: [(make.floats(2, 4),) for _ in range(2)] for name in ("forward", "other")},
 )
 class SameSignatures(torch.nn.Module):
-    """Methods of one shape that differ in their weights alone."""
+    """Methods of one shape that differ in their numbers alone: weights, and constants, which have one name in each."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -123,10 +123,10 @@ class SameSignatures(torch.nn.Module):
         self.second = torch.nn.Parameter(torch.randn(4))
 
     def forward(self, x: Tensor) -> Tensor:
-        return x - self.weight
+        return x * torch.tensor([0.5, -1.0, 2.0, 0.25]) - self.weight
 
     def other(self, x: Tensor) -> Tensor:
-        return x - self.second
+        return x * torch.tensor([3.0, 0.25, -0.5, 1.5]) - self.second
 
 
 @case(

@@ -48,6 +48,30 @@ class ShiftingWindow(torch.nn.Module):
 
 
 @case(
+    "wrapping_cache",
+    f.mutable_state,
+    f.parameters,
+    f.views,
+    f.integers,
+    samples=lambda make: {
+        "forward": [(make.floats(2, 3), torch.tensor(rows)) for rows in ([0, 1], [2, 3], [4, 0], [3, 1], [1, 0])]
+    },
+)
+class WrappingCache(torch.nn.Module):
+    """Rows are kept where each call says: after the last comes the first again, and they need be no neighbours."""
+
+    kept: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("kept", torch.zeros(5, 3))
+
+    def forward(self, rows: Tensor, places: Tensor) -> Tensor:
+        self.kept[places] = rows
+        return self.kept * 2.0 - rows.sum(0)
+
+
+@case(
     "two_moments",
     f.mutable_state,
     f.parameters,

@@ -223,21 +223,25 @@ class Autoencoder(torch.nn.Module):
     samples=lambda make: {"forward": [(make.floats(3, 6),) for _ in "ab"]},
 )
 class ViewOutlives(torch.nn.Module):
-    """A view is read when what it is a view of has been used for the last time: a part of it, and all of it in another
-    shape."""
+    """A view is read when what it is a view of has been used for the last time: a part of it, all of it in another
+    shape, and one of several parts, as a recurrent cell has its gates."""
 
     def __init__(self) -> None:
         super().__init__()
         self.layer = torch.nn.Linear(6, 6)
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         features = self.layer(x)
         gate = features[:, :3]
         active = torch.relu(features)
         products = x - 1.0
         heads = products.view(3, 2, 3)
         weights = torch.sigmoid(products)
-        return active[:, 3:] * torch.tanh(gate), (heads * 2.0).flatten(1) * weights, heads.sum(1)
+        gates = self.layer(x - 2.0)
+        candidate = gates.chunk(3, 1)[2]
+        written, kept, _ = torch.sigmoid(gates).chunk(3, 1)
+        cell = written * torch.tanh(candidate) + kept
+        return active[:, 3:] * torch.tanh(gate), (heads * 2.0).flatten(1) * weights, heads.sum(1), cell
 
 
 @case(

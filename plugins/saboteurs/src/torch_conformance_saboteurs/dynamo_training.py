@@ -49,6 +49,22 @@ class DynamoScalesGradients(DynamoControl):
 
 
 @saboteur("training.gradients")
+class DynamoForgetsVersions(DynamoControl):
+    """What going back needs is kept without its version counter: where it was written to in the meantime nobody is
+    told, and the gradients are those of other values."""
+
+    name = "dynamo_forgets_versions"
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        with torch.autograd.graph.saved_tensors_hooks(lambda kept: kept.detach(), _same_memory):
+            return super().call(code, arguments)
+
+
+def _same_memory(kept: Tensor) -> Tensor:
+    return kept.data
+
+
+@saboteur("training.gradients")
 class DynamoRoundsGradients(DynamoControl):
     """The backward pass of float64 has the precision of float32."""
 
