@@ -127,7 +127,7 @@ def test_a_backend_that_refuses_what_it_declares_missing_fails_nowhere(runs: dic
         ("picky", "training.refusal", {"chain"}),
         ("picky", "guards.one-shape-env", {"sizes"}),
         ("modest", "compile.refusal", {"matmul", "reductions", "cond", "branch_on_data", "nonzero", "constants"}),
-        ("modest", "compile.outputs", {"graph_break", "loop", "sizes", "several_outputs", "scalars", "dictionary"}),
+        ("modest", "compile.outputs", {"graph_break", "loop", "several_outputs", "scalars", "dictionary"}),
     ],
 )
 def test_and_is_tried_where_it_can_be(runs: dict[str, Run], name: str, clause: str, cases: set[str]) -> None:

@@ -125,14 +125,14 @@ def _rows_and_columns(make: Maker) -> dict[str, list[tuple[Any, ...]]]:
     return {"forward": [(make.floats(size, 4), make.floats(size, 4)) for size in (6, 7, 3, 11, 5, 16, 2, 9)]}
 
 
-@case("sizes", samples=_rows_and_columns)
+@case("sizes", f.reductions, f.views, f.broadcasting, samples=_rows_and_columns)
 class Sizes(torch.nn.Module):
     """What it computes depends on the size, not only how often: by a factor, by the numbers of the rows, by what a mean
     is divided by, and by what fills the rows up to a multiple of four."""
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         rows = x.size(0)
-        changed = torch.relu(x - y) * rows - y / (1 + x * x) + torch.arange(rows).unsqueeze(1)
+        changed = torch.relu(x - y) * rows - y / (1 + x * x) + torch.arange(rows, dtype=x.dtype).unsqueeze(1)
         fours = functional.pad(changed, (0, 0, 0, -rows % 4), value=1.0)
         return changed + (x * y).mean(0) + fours.sum(0) / -(-rows // 4)
 
