@@ -71,6 +71,14 @@ class ViewOutlives(torch.nn.Module):
         return rows.sum(dim=1) + bounded.view(3, 4).sum(dim=1)
 
 
+@case("read_again", f.elementwise, f.reductions, samples=twice(lambda make: (make.floats(3, 4),)))
+class ReadAgain(torch.nn.Module):
+    """What an activation is given is read again behind what delegates seldom take, by the next part."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + torch.cumsum(torch.relu(x), 0)
+
+
 @case(
     "more_than_bytes",
     f.booleans,
