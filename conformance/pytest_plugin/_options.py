@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from conformance._util.escaping import legible
 from conformance._util.seeds import seed_of
 from conformance.api.clause import Level
-from conformance.api.errors import GoldensError
+from conformance.api.errors import GoldensError, HarnessError
 from conformance.devices import Limits
 from conformance.extensions import resolve
 from conformance.generate.budget import Budget
@@ -61,7 +62,15 @@ class RunOptions:
 
 
 def parse(config: pytest.Config) -> RunOptions:
-    """The options of a run. Raises UsageError, with what was expected and found, for one that makes no sense."""
+    """The options of a run. Raises UsageError, with what was expected and found, for one that makes no sense, or that
+    an extension which cannot be used would have to read."""
+    try:
+        return _parsed(config)
+    except (HarnessError, pytest.UsageError) as error:
+        raise pytest.UsageError(legible(str(error))) from error  # what was given may stand in it
+
+
+def _parsed(config: pytest.Config) -> RunOptions:
     option = config.option
     return RunOptions(
         backends=tuple(option.conformance_backend),

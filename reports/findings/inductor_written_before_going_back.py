@@ -1,4 +1,4 @@
-"""Inductor: weights that are written to between a call and going back from it give wrong gradients, and no error.
+"""Inductor: weights that are modified in place between forward and backward give wrong gradients, and no error.
 
 Expected: the error of eager PyTorch and AOT Autograd, "modified by an inplace operation": who sees none may be sure
 that the gradients are right (https://docs.pytorch.org/docs/stable/notes/autograd.html#in-place-correctness-checks).

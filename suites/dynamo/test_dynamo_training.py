@@ -48,16 +48,13 @@ def test_gradients(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -
     for call in case.calls:
         found, expected = host.differentiate(lowered, call.inputs), bare.differentiate(original, call.inputs)
         assert_trained_alike(found, expected, case.name)
+        modified = f"{case.name}, modified in place between forward and backward"
         try:
             late = host.differentiate(lowered, call.inputs, written=True)
         except SubjectError as error:
-            check(
-                "modified by an inplace operation" in error.text, f"{case.name}, written to before going back: {error}"
-            )
+            check("modified by an inplace operation" in error.text, f"{modified}: {error}")
         else:
-            assert_close(
-                late.gradients, expected.gradients, f"{case.name}, written to before going back: the gradients"
-            )
+            assert_close(late.gradients, expected.gradients, f"{modified}: the gradients")
     assert_counts(host.counts(lowered), case.name, least_runs=len(case.calls))
 
 

@@ -79,19 +79,19 @@ def test_seeds_reach_as_far_as_they_are_said_to() -> None:
     ],
 )
 def test_a_number_that_no_run_can_have_is_a_usage_error(project: Project, option: str, complaint: str) -> None:
-    project.write(
-        "conftest.py",
-        """
-        import atexit
-        import sys
-
-        atexit.register(lambda: print("torch was imported:", "torch" in sys.modules))
-        """,
-    )
+    project.tell_of_torch()
     run = project.run("--backend=reference", option, "--rootdir=.")
     assert run.exit_code == 4
     assert complaint in run.output
     assert "torch was imported: False" in run.output
+
+
+@pytest.mark.quick
+def test_what_was_given_for_an_option_is_no_command_to_the_terminal(project: Project) -> None:
+    run = project.run("--backend=reference", "--conformance-goldens=no\x1b[31mne")
+    assert run.exit_code == 4
+    assert "--conformance-goldens: none holds no golden set" in run.output
+    assert "\x1b" not in run.output
 
 
 @pytest.mark.parametrize("what", ["score", "output"])

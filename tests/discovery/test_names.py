@@ -61,15 +61,7 @@ def test_the_text_has_what_is_close_and_nothing_that_is_for_tests() -> None:
 
 
 def test_a_misspelt_name_is_said_without_torch_once_names_are_known(project: Project, cache: Path) -> None:
-    project.write(
-        "conftest.py",
-        """
-        import atexit
-        import sys
-
-        atexit.register(lambda: print("torch was imported:", "torch" in sys.modules))
-        """,
-    )
+    project.tell_of_torch()
     home = str(cache)
     assert "torch was imported: True" in project.run("--backend=eagr", "--rootdir=.", XDG_CACHE_HOME=home).output
     run = project.run("--backend=eagr", "--rootdir=.", XDG_CACHE_HOME=home)

@@ -298,6 +298,17 @@ def test_two_sizes_change_places_now_and_then() -> None:
     assert 10 < shapes.count([[(5, 3), (3,)], [(3, 5), (5,)]]) < 40
 
 
+def test_calls_come_to_sizes_that_nothing_was_compiled_for() -> None:
+    """The second size is compiled for as any size: only a third shows what was taken from the second."""
+    program = Program((("x0", "Tensor"),), (Line("mean", "v0 = x0.mean()"),), "v0")
+    call, scope = Call((TensorSpec("float32", (3,)),)), scope_of("dynamo", "reductions")
+    sizes = [
+        {each.tensors[0].shape[0] for each in Calls(ByChance(seed), scope, program, ()).sizes(call)}
+        for seed in range(60)
+    ]
+    assert sum(each >= {4, 7} for each in sizes) > 20
+
+
 def test_a_weight_may_be_another_seen_from_the_other_side() -> None:
     """Weights that are told apart by their memory alone are two, if they lie in it in another way."""
     square = 0

@@ -53,3 +53,12 @@ def test_a_failure_of_the_harness_is_no_wrong_usage(project: Project) -> None:
     run = project.run("--backend=reference")
     assert run.exit_code == 11, run.output
     assert "the harness itself failed before anything ran: it did not answer within 1200 s" in run.output
+
+
+@pytest.mark.quick
+def test_an_extension_that_an_option_needs_and_that_cannot_be_used_is_said(project: Project) -> None:
+    project.install("broken", "raise RuntimeError('not today')", group="conformance")
+    run = project.run("--backend=reference", "--conformance-target=popen")
+    assert run.exit_code == 4, run.output
+    assert "not today" in run.output
+    assert "INTERNALERROR" not in run.output

@@ -59,6 +59,18 @@ class Project:
         (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.2\n")
         (metadata / "entry_points.txt").write_text(f"[{group}]\n{name} = {module}:{attribute}\n")
 
+    def tell_of_torch(self) -> None:
+        """Let runs with this folder as their root end with "torch was imported: True", or False."""
+        self.write(
+            "conftest.py",
+            """
+            import atexit
+            import sys
+
+            atexit.register(lambda: print("torch was imported:", "torch" in sys.modules))
+            """,
+        )
+
     def command(self, *arguments: str) -> list[str]:
         """The command line of a pytest run."""
         return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
