@@ -32,7 +32,7 @@ _ALL = 1e300
 
 
 @dataclasses.dataclass
-class Budget:
+class Allowance:
     """What was allowed for a dtype and by whom, and the worst of what was seen.
 
     ``origin`` is "default", "author" (the backend's class overrides it: a declared deviation) or "exact" (nothing is
@@ -51,11 +51,11 @@ class Budget:
 class Margin:
     """The comparisons of a cell, by the name of the dtype."""
 
-    budgets: dict[str, Budget] = dataclasses.field(default_factory=dict)
+    budgets: dict[str, Allowance] = dataclasses.field(default_factory=dict)
 
     @property
     def comparisons(self) -> int:
-        return sum(budget.comparisons for budget in self.budgets.values())
+        return sum(allowance.comparisons for allowance in self.budgets.values())
 
     def as_row(self) -> dict[str, Any]:
         """The margin as a report has it: the worst comparison of all, and what was allowed and seen for each dtype."""
@@ -65,7 +65,7 @@ class Margin:
             "used": round(worst.used, 4),
             "absolute": worst.absolute,
             "dtype": dtype,
-            "budgets": {name: dataclasses.asdict(budget) for name, budget in self.budgets.items()},
+            "budgets": {name: dataclasses.asdict(allowance) for name, allowance in self.budgets.items()},
         }
 
 
@@ -74,16 +74,16 @@ class _Context:
     tolerances: Mapping[str, tuple[float, float]]
     margin: Margin
 
-    def budget(self, dtype: str) -> Budget:
+    def allowance(self, dtype: str) -> Allowance:
         if dtype not in self.margin.budgets:
             default = DEFAULT_TOLERANCES.get(dtype, (0.0, 0.0))
             rtol, atol = self.tolerances.get(dtype, default)
             origin = "author" if dtype in self.tolerances else "default" if dtype in DEFAULT_TOLERANCES else "exact"
-            self.margin.budgets[dtype] = Budget(rtol, atol, origin)
+            self.margin.budgets[dtype] = Allowance(rtol, atol, origin)
         return self.margin.budgets[dtype]
 
 
-BudgetOf = Callable[[str], Budget]
+AllowanceOf = Callable[[str], Allowance]
 _context: contextvars.ContextVar[_Context | None] = contextvars.ContextVar("comparison", default=None)
 
 
@@ -115,14 +115,14 @@ def assert_close(actual: Any, expected: Any, where: str) -> None:
     """
     context = _context.get() or _Context({}, Margin())
     try:
-        _compare(actual, expected, where, context.budget)
+        _compare(actual, expected, where, context.allowance)
     except ConformanceFailure as failure:
         raise Difference(str(failure), actual, expected, exact=False) from None
 
 
 def assert_equal(actual: Any, expected: Any, where: str) -> None:
     """``actual`` is ``expected``, bit by bit where they are tensors. Raises Difference."""
-    exact = Budget(0.0, 0.0, "exact")
+    exact = Allowance(0.0, 0.0, "exact")
     try:
         _compare(actual, expected, where, lambda dtype: exact)
     except ConformanceFailure as failure:
@@ -157,25 +157,25 @@ def describe(value: Any) -> str:
     return f"{type(value).__name__} {value!r:.80}"
 
 
-def _compare(actual: Any, expected: Any, where: str, budget_of: BudgetOf) -> None:
+def _compare(actual: Any, expected: Any, where: str, allowance_of: AllowanceOf) -> None:
     if isinstance(expected, torch.Tensor):
         if not isinstance(actual, torch.Tensor):
             raise ConformanceFailure(f"{where}: expected {describe(expected)}, found {describe(actual)}")
-        _compare_tensors(actual, expected, where, budget_of)
+        _compare_tensors(actual, expected, where, allowance_of)
     elif isinstance(expected, tuple | list):
         if type(actual) is not type(expected) or len(actual) != len(expected):
             raise ConformanceFailure(
                 f"{where}: expected a {type(expected).__name__} of {len(expected)}, found {describe(actual)}"
             )
         for index, (mine, theirs) in enumerate(zip(actual, expected, strict=True)):
-            _compare(mine, theirs, f"{where}[{index}]", budget_of)
+            _compare(mine, theirs, f"{where}[{index}]", allowance_of)
     elif isinstance(expected, dict):
         if not isinstance(actual, dict) or list(actual) != list(expected):
             raise ConformanceFailure(
                 f"{where}: expected a dict with the keys {list(expected)}, found {describe(actual)}"
             )
         for key in expected:
-            _compare(actual[key], expected[key], f"{where}[{key!r}]", budget_of)
+            _compare(actual[key], expected[key], f"{where}[{key!r}]", allowance_of)
     elif type(actual) is not type(expected) or not _same_scalar(actual, expected):
         raise ConformanceFailure(f"{where}: expected {describe(expected)}, found {describe(actual)}")
 
@@ -187,7 +187,7 @@ def _same_scalar(actual: Any, expected: Any) -> bool:
     return bool(actual == expected)
 
 
-def _compare_tensors(actual: torch.Tensor, expected: torch.Tensor, where: str, budget_of: BudgetOf) -> None:
+def _compare_tensors(actual: torch.Tensor, expected: torch.Tensor, where: str, allowance_of: AllowanceOf) -> None:
     form = _form(expected)
     for attribute, found in _form(actual).items():
         wanted = form.get(attribute)
@@ -200,18 +200,18 @@ def _compare_tensors(actual: torch.Tensor, expected: torch.Tensor, where: str, b
             raise ConformanceFailure(f"{where}: expected {describe(expected)}, found {describe(actual)}")
         return
     dtype = str(expected.dtype).removeprefix("torch.")
-    budget = budget_of(dtype)
+    allowance = allowance_of(dtype)
     mine, theirs = _wide(actual), _wide(expected)
     equal = (mine == theirs) | (mine.isnan() & theirs.isnan())
     distance = _distance(mine, theirs)
     error = torch.where(equal, torch.zeros_like(distance), distance)
-    allowed = budget.atol + budget.rtol * theirs.abs().to(torch.float64)
+    allowed = allowance.atol + allowance.rtol * theirs.abs().to(torch.float64)
     wrong = ~equal & ~((error <= allowed) & error.isfinite())
-    if mine.dtype.is_floating_point and budget.rtol == budget.atol == 0:
-        wrong |= torch.signbit(mine) != torch.signbit(theirs)
-    _note(budget, error, allowed, equal)
+    if mine.dtype.is_floating_point and allowance.rtol == allowance.atol == 0:
+        wrong |= ~mine.isnan() & (torch.signbit(mine) != torch.signbit(theirs))
+    _note(allowance, error, allowed, equal)
     if bool(wrong.any()):
-        raise ConformanceFailure(_difference(actual, expected, where, wrong, error, budget))
+        raise ConformanceFailure(_difference(actual, expected, where, wrong, error, allowance))
 
 
 def _form(tensor: torch.Tensor) -> dict[str, Any]:
@@ -238,15 +238,15 @@ def _distance(mine: torch.Tensor, theirs: torch.Tensor) -> torch.Tensor:
     return (mine.to(torch.float64) - theirs.to(torch.float64)).abs().clamp_min(1)
 
 
-def _note(budget: Budget, error: torch.Tensor, allowed: torch.Tensor, equal: torch.Tensor) -> None:
-    budget.comparisons += 1
+def _note(allowance: Allowance, error: torch.Tensor, allowed: torch.Tensor, equal: torch.Tensor) -> None:
+    allowance.comparisons += 1
     finite = ~equal & error.isfinite()
     if bool(finite.any()):
         share = torch.where(finite, (error / allowed.clamp_min(1e-300)).clamp_max(_ALL), torch.zeros_like(allowed))
         at = int(share.argmax())
-        if float(share.flatten()[at]) > budget.used:
-            budget.used = float(share.flatten()[at])
-            budget.absolute = float(error.flatten()[at])
+        if float(share.flatten()[at]) > allowance.used:
+            allowance.used = float(share.flatten()[at])
+            allowance.absolute = float(error.flatten()[at])
 
 
 def _difference(
@@ -255,7 +255,7 @@ def _difference(
     where: str,
     wrong: torch.Tensor,
     error: torch.Tensor,
-    budget: Budget,
+    allowance: Allowance,
 ) -> str:
     worst = torch.where(wrong, torch.nan_to_num(error.to(torch.float64), nan=math.inf, posinf=math.inf), -1.0)
     flat = int(worst.argmax())
@@ -263,8 +263,8 @@ def _difference(
     position = f" at {list(index)}" if index else ""
     wanted, found = (_in_full(tensor[index].item()) for tensor in (expected, actual))
     return (
-        f"{where}: {int(wrong.sum())} of {wrong.numel()} elements differ beyond rtol={budget.rtol:g}, "
-        f"atol={budget.atol:g}; worst{position}: expected {wanted}, found {found}"
+        f"{where}: {int(wrong.sum())} of {wrong.numel()} elements differ beyond rtol={allowance.rtol:g}, "
+        f"atol={allowance.atol:g}; worst{position}: expected {wanted}, found {found}"
     )
 
 

@@ -16,6 +16,10 @@ _BESIDE = re.compile(r"\b(?P<namespace>prims|torch_nn)(?:::|\.)(?P<name>[a-z_0-9
 _WRITTEN = re.compile(r"\btorch\.(?:nn\.functional\.)?(?P<name>[a-z_0-9]+)")
 #: How TorchScript names what Python's own statements become: prim::If.
 _STATEMENT = re.compile(r"\bprim::[A-Z]\w+")
+#: What ``torch.fx.Interpreter`` puts between an error and what it was executing.
+_EXECUTING = "\n\nWhile executing "
+#: How a text says that something is not supported.
+_REFUSES = re.compile(r"support|implement", re.IGNORECASE)
 _CLASS = re.compile(r"Unsupported|NotSupported|NotImplemented|Unimplemented")
 
 
@@ -37,6 +41,19 @@ def operator_named(text: str, known: Container[str] = ()) -> str | None:
         if name in known or name.rstrip("_") in known:
             found.add(name)
     return f"aten::{min(found)}" if found else None
+
+
+def operator_refused(text: str, classes: Iterable[str], known: Container[str] = ()) -> str | None:
+    """The operator that an exception with such a text and such classes refuses; None where it refuses none.
+
+    ``torch.fx.Interpreter`` adds to any exception what it was executing. That names the operator of a refusal, and
+    makes no refusal of an error that has another cause.
+    """
+    said, _, executing = text.partition(_EXECUTING)
+    found = operator_named(said, known)
+    if found is None and executing and (says_that_it_refuses(classes) or _REFUSES.search(said)):
+        return operator_named(executing, known)
+    return found
 
 
 def says_that_it_refuses(classes: Iterable[str]) -> bool:

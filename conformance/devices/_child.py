@@ -314,6 +314,7 @@ class Child:
             kill_group(pid)
 
     def _expect_little_output(self, phase: str) -> None:
-        """End the process where it has written more than it may."""
-        if sum(os.fstat(file.fileno()).st_size for file in (self._stdout, self._stderr)) > self._limits.output_bytes:
+        """End the process where it has written more than it may while it answers one request."""
+        written = sum(os.fstat(file.fileno()).st_size for file in (self._stdout, self._stderr)) - sum(self._marks)
+        if written > self._limits.output_bytes:
             self._end_with(DeviceFlooded(phase, self._limits.output_bytes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import socket
@@ -96,8 +97,9 @@ def _answer(session: Any, request: dict[str, Any]) -> dict[str, Any]:
             raise
         except BaseException:
             reply = {"broken": traceback.format_exc()}
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with contextlib.suppress(Exception):  # a backend may have closed them
+        sys.stdout.flush()
+        sys.stderr.flush()
     reply["number"] = request["number"]
     reply["seconds"] = time.perf_counter() - started
     reply["warnings"] = [f"{each.category.__name__}: {text_of(each.message)}" for each in caught]

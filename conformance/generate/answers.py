@@ -7,6 +7,7 @@ the process that wrote them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
@@ -16,7 +17,8 @@ import torch
 from conformance.api.errors import GarbledValue
 from conformance.compare.packed import packed, unpacked
 from conformance.compare.values import tensors_in
-from conformance.generate.program import Trial
+from conformance.generate.observe import RECURSION_LIMIT
+from conformance.generate.steps import Trial
 
 Row = dict[str, Any]
 
@@ -55,6 +57,7 @@ class _Observed(TypedDict, total=False):
     identities: list[tuple[int, int]]
     gradients: list[Any]
     written: dict[str, Any]
+    otherwise: dict[str, tuple[str, str]]
     random: str
     modes: dict[str, tuple[str, str]]
     failed: bool
@@ -99,13 +102,16 @@ def read(answer: Answer, trial: Trial) -> list[Row]:
         raise GarbledValue(f"{len(rows)} rows about a trial of {len(trial.steps)} steps and an end")
     if not {"late", "shared", "state"} <= set(rows[-1]):
         raise GarbledValue("rows about a trial, the last of which says nothing of its end")
+    limits = rows[-1]["state"].get(RECURSION_LIMIT, ())
+    if not all(re.fullmatch(r"[0-9]{1,18}", each) for each in limits):
+        raise GarbledValue(f"expected a recursion limit as a number, found {limits!r:.80}")
     for number, (row, step) in enumerate(zip(rows, trial.steps, strict=False)):
         if row.pop("failed", False) != (number in answer.failed):
             raise GarbledValue(f"step {number + 1} raised, and did not")
         if number in answer.failed:
             row.update(raised=msgspec.to_builtins(answer.failed[number].raised), phase=answer.failed[number].phase)
         elif step.call is not None:
-            _expect_result(number, row)
+            _expect_result(number, row, backward=step.call.backward)
         _expect_tensors(number, [*row.get("written", {}).values(), *filter(_there, row.get("gradients", []))])
     return rows
 
@@ -114,11 +120,14 @@ def _there(value: Any) -> bool:
     return value is not None
 
 
-def _expect_result(number: int, row: Mapping[str, Any]) -> None:
+def _expect_result(number: int, row: Mapping[str, Any], *, backward: bool) -> None:
+    missing = sorted({"result", "written", "aliases", "identities", *(["gradients"] if backward else [])} - set(row))
+    if missing:
+        raise GarbledValue(f"step {number + 1} gave a result, and says nothing of its {', '.join(missing)}")
     tensors = tensors_in(row.get("result"))
     _expect_tensors(number, tensors)
     told = {name: len(row.get(name, ())) for name in _OF_EACH}
-    if "result" not in row or "written" not in row or set(told.values()) != {len(tensors)}:
+    if set(told.values()) != {len(tensors)}:
         raise GarbledValue(f"step {number + 1} gave {len(tensors)} tensors, and says this of so many: {told}")
 
 

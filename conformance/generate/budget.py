@@ -8,6 +8,8 @@ import re
 from conformance._util.times import seconds_of
 from conformance.generate import LEAST_PROGRAMS, LEAST_SCENARIOS, PROGRAMS_OF_A_SCENARIO
 
+#: Where a backend refuses nearly everything, a cell draws this many times as many as it is to try, and then ends.
+_DRAWN_FOR_EACH = 20
 #: More than anybody waits for, and no more than a report's whole numbers hold.
 _MOST_PROGRAMS = 10**9 - 1
 _LEAST_SECONDS, _MOST_SECONDS = 0.01, 10**7
@@ -17,18 +19,20 @@ _LEAST_SECONDS, _MOST_SECONDS = 0.01, 10**7
 class Share:
     """What one cell tries: until it has tried ``most``, or until ``seconds`` are over and it has tried ``least``.
 
-    ``most`` is None where only the time ends it, ``seconds`` where only the number does.
+    ``most`` is None where only the time ends it, ``seconds`` where only the number does. What was drawn and not tried,
+    since the backend refuses it or it judges nobody, counts for a twentieth: a search ends.
     """
 
     least: int
     most: int | None
     seconds: float | None
 
-    def is_used_up(self, tried: int, seconds: float) -> bool:
-        """Whether a cell that has tried so many, in so many seconds, is done."""
-        if self.most is not None and tried >= self.most:
+    def is_used_up(self, tried: int, drawn: int, seconds: float) -> bool:
+        """Whether a cell that has tried so many of those that were drawn, in so many seconds, is done."""
+        enough = max(tried, drawn // _DRAWN_FOR_EACH)
+        if self.most is not None and enough >= self.most:
             return True
-        return self.seconds is not None and seconds >= self.seconds and tried >= self.least
+        return self.seconds is not None and seconds >= self.seconds and enough >= self.least
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from conformance.generate.program import Trial
+from conformance.generate.steps import Trial
 
 
 @contextlib.contextmanager

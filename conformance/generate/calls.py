@@ -7,19 +7,9 @@ import itertools
 from collections.abc import Sequence
 
 from conformance.generate.drawing import Draw
-from conformance.generate.program import (
-    FORWARD,
-    OPTIONAL,
-    UPSTREAM,
-    Absent,
-    Argument,
-    Call,
-    Listed,
-    Program,
-    Scalar,
-    TensorSpec,
-)
+from conformance.generate.program import FORWARD, OPTIONAL, Absent, Argument, Listed, Program, Scalar, TensorSpec
 from conformance.generate.programs import NUMBERS, Scope, dtype_for, layout_for, values_for
+from conformance.generate.steps import UPSTREAM, Call
 
 
 class Calls:

@@ -11,21 +11,22 @@ import contextlib
 import dataclasses
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import hypothesis
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
-from conformance.api.errors import DeviceTimeout
+from conformance.api.errors import DeviceDied, DeviceTimeout
 from conformance.api.verdicts import Verdict
 from conformance.generate.budget import Share
 from conformance.generate.drawing import independent_draws
-from conformance.generate.judge import Difference
+from conformance.generate.judge import Divergence
 from conformance.generate.kept import Kept
+from conformance.generate.kinds import STATE, Kinds, Smallest, with_first
 from conformance.generate.laboratory import Discarded, Ended, Laboratory, Refused
-from conformance.generate.program import Trial
+from conformance.generate.steps import Trial
 from conformance.generate.tally import Finding, Tally
 
 #: Seconds that making the findings of a round smaller may take, and those of a cell; and those of a cell, at least,
@@ -33,11 +34,9 @@ from conformance.generate.tally import Finding, Tally
 _SHRINKING_SECONDS = 12.0
 _SHRINKING_SECONDS_OF_A_CELL = 40.0
 _LEAST_SHRINKING_SECONDS = 5.0
-#: The observable that is not made smaller: such a change happens once in a process, whatever the trial is.
-_STATE = "process state"
 #: Seconds that a trial counts for while findings are made smaller, by how it ends, where the budget is a number of
 #: programs: nothing depends on the clock then, so that a seed always gives the same findings.
-_NOMINAL_SECONDS = {"": 0.05, "crash": 0.2, "hang": 1.0}
+_NOMINAL_SECONDS = {"": 0.05, "error": 0.2, "crash": 0.2, "hang": 1.0}
 #: A cell tells this many kinds of failures apart at most.
 _MOST_KINDS = 12
 #: Trials of a round, which hypothesis draws at a time, from a seed of the round's own.
@@ -60,20 +59,6 @@ class _Failure(Exception):
 @functools.cache
 def _kind(name: str) -> type[_Failure]:
     return type(f"Failure_{name}", (_Failure,), {})
-
-
-@dataclasses.dataclass(slots=True)
-class _Smallest:
-    """A kind of failure: the trial that showed it first, the smallest trial so far, those that were played before it in
-    the same process, and what was found in it."""
-
-    first: Trial
-    trial: Trial
-    before: list[Trial]
-    found: list[Difference]
-    #: Whether it was found while trials had less than their time: a hang may have been none then.
-    hastily: bool = False
-    count: int = 1
 
 
 class Search:
@@ -113,9 +98,9 @@ class Search:
         #: When the last try to make one smaller had ended: drawing the next takes time too.
         self._shrunk_at = 0.0
         self._number = 0
-        #: Changes of the process's state that were found: each counts once, and must not hide other differences.
-        self._changed: set[str] = set()
-        self._kinds: dict[str, _Smallest] = {}
+        self._kinds = Kinds(_MOST_KINDS)
+        #: The findings of an earlier run that are there still.
+        self._remembered: list[Finding] = []
 
     def _patience(self) -> float:
         """The seconds in which the failures of this cell may be made smaller."""
@@ -128,11 +113,10 @@ class Search:
         # what a seed finds must not depend on the cells that the process ran before
         self._laboratory.fresh()
         self._laboratory.haste = 1.0
-        remembered: list[Finding] = []
         by_time = self._share.seconds is not None
         try:
             for trial, before in self._kept.trials():
-                self._look_again(trial, before, remembered)
+                self._look_again(trial, before)
             self._number = self._kept.rounds_done(self._tally.seed) if by_time else 0
             self._search()
         except KeyboardInterrupt:
@@ -141,10 +125,10 @@ class Search:
         self._shrinking = None
         if by_time:
             self._laboratory.patience -= self._shrinking_seconds - self._shrinking_left
-        for name in sorted(self._kinds, key=lambda each: self._kinds[each].trial.size):
-            if not self._tally.explains(self._kinds[name].trial, self._kinds[name].found, self._kinds[name].count):
-                self._confirm(name)
-        for finding in remembered:
+        for kind in sorted(self._kinds.known.values(), key=lambda each: each.trial.size):
+            if not self._tally.explains(kind.trial, kind.found, kind.count):
+                self._confirm(kind)
+        for finding in self._remembered:
             if not self._tally.knows(finding.cause):
                 self._tally.add(finding)
         self._tally.seconds = time.monotonic() - self._began
@@ -152,12 +136,12 @@ class Search:
         unfinished = (self._tally.seed, max(0, self._number - 1)) if self.interrupted and by_time else None
         self._kept.write([*((each.trial, list(each.before)) for each in self._tally.findings), *again], unfinished)
 
-    def _look_again(self, trial: Trial, before: list[Trial], remembered: list[Finding]) -> None:
+    def _look_again(self, trial: Trial, before: list[Trial]) -> None:
         """Play the finding of an earlier run. It is no program of the seed, whose failures are not counted with it."""
         found = self._again(trial, before)
         if found:
             self._told(f"{found[0].observable}, as before: {found[0].text}")
-            remembered.append(_finding(trial, before, found, 1))
+            self._remembered.append(_finding(trial, before, found, 1))
 
     def _search(self) -> None:
         while not self._is_done():
@@ -167,9 +151,9 @@ class Search:
                 break  # hypothesis has drawn everything that there is
 
     def _is_done(self) -> bool:
-        if self._kinds and self._first_only:
+        if self._kinds.known and self._first_only:
             return True
-        return self._share.is_used_up(self._tally.tried, time.monotonic() - self._began)
+        return self._share.is_used_up(self._tally.tried, self._seen, time.monotonic() - self._began)
 
     @property
     def _seen(self) -> int:
@@ -199,13 +183,13 @@ class Search:
             failing = self._try(trial)
             if self._shrinking is None and self._is_done():
                 raise _Enough
-            if failing is not None and shrinks and not failing.startswith(_STATE.replace(" ", "_")):
+            if failing is not None and shrinks and not failing.startswith(STATE):
                 if self._shrinking is None:
                     self._shrinking = min(_SHRINKING_SECONDS, self._shrinking_left)
                     self._shrunk_at = time.monotonic()
                 raise _kind(failing)
 
-        # what failed is in self._kinds, whatever hypothesis thinks of how often it did
+        # what failed is among the kinds, whatever hypothesis thinks of how often it did
         with contextlib.suppress(_Enough, _Failure, hypothesis.errors.HypothesisException):
             try:
                 search()
@@ -215,26 +199,25 @@ class Search:
                         raise each from None  # a mistake of the harness, and no failure of a trial
         if self._shrinking is not None:
             # a run that is killed, or a worker of one that is interrupted, leaves at least this
-            self._kept.write([(each.trial, []) for each in self._kinds.values()] + self._kept.untried, None)
+            found = [(each.trial, list[Trial]()) for each in self._kinds.known.values()]
+            found += [(each.trial, list(each.before)) for each in self._remembered]
+            self._kept.write([*found, *self._kept.untried], None)
 
     def _try(self, trial: Trial) -> str | None:
         """Play a trial; the kind of its failure where that is worth making smaller, or None."""
         if self._shrinking is not None and self._shrinking <= 0:
             raise _Enough
         hastily = self._laboratory.haste < 1
-        found = [each for each in self._played(trial) if each.text not in self._changed]
-        if not found:
-            return None
-        observable = found[0].observable
-        if observable == _STATE:
-            self._changed.update(each.text for each in found)
-        explained = self._explained(trial, observable)
-        if explained is not None and self._shrinking is None:
-            self._kinds[explained].count += 1
-            return None
-        return self._noted(trial, found, hastily)
+        found = self._kinds.unheard(self._played(trial))
+        for first in _firsts(found):
+            explanation = self._kinds.explanation(trial, first.observable, self._number)
+            if explanation is None:
+                return self._noted(trial, with_first(found, first), hastily)
+            if self._shrinking is None:
+                explanation.count += 1
+        return None
 
-    def _played(self, trial: Trial) -> list[Difference]:
+    def _played(self, trial: Trial) -> list[Divergence]:
         """What is found in a trial, which is counted unless it is a try to make another smaller."""
         searching = self._shrinking is None
         ended = ""
@@ -269,49 +252,31 @@ class Search:
         self._shrinking -= spent
         self._shrinking_left -= spent
 
-    def _noted(self, trial: Trial, found: list[Difference], hastily: bool) -> str | None:
+    def _noted(self, trial: Trial, found: list[Divergence], hastily: bool) -> str | None:
         """The kind of a failure, of which the smallest trial is kept; None where there are too many kinds."""
         observable = found[0].observable
-        number = len(self._changed) if observable == _STATE else self._number
-        name = f"{observable} {number}".replace(" ", "_")
+        name = f"{observable} {found[0].about if observable == STATE else self._number}"
         before = self._laboratory.played[:-1]
-        known = self._kinds.get(name)
-        if known is None:
-            if len(self._kinds) >= _MOST_KINDS:
-                return None
+        is_new = self._kinds.note(name, Smallest(self._number, trial, trial, before, found, hastily))
+        if is_new:
             ending = "" if self._first_only else "; being made smaller"
             self._told(f"{observable}: {found[0].text}{ending}")
-            self._kinds[name] = _Smallest(trial, trial, before, found, hastily)
-        elif trial.size <= known.trial.size:
-            known.trial, known.before, known.found = trial, before, found
-        return name
+        return name if is_new is not None else None
 
-    def _explained(self, trial: Trial, observable: str) -> str | None:
-        """The name of a failure of an earlier round that explains this one: it has the same observable, and the trial
-        has all its operators. None where there is none."""
-        operators = {name for program in trial.programs for name in program.operators}
-        for name, kind in self._kinds.items():
-            earlier = not name.endswith(f"_{self._number}")
-            needed = {each for program in kind.trial.programs for each in program.operators}
-            if earlier and kind.found[0].observable == observable and needed <= operators:
-                return name
-        return None
-
-    def _confirm(self, name: str) -> None:
+    def _confirm(self, kind: Smallest) -> None:
         """Play a failure in a fresh process, alone, or else after the trials before it, and note it in the tally."""
-        kind = self._kinds[name]
-        trial, needed = kind.trial, list[Trial]()
-        repeated = self._again(trial, [])
-        if not repeated and kind.found[0].observable == "hang" and trial != kind.first:
+        trial, needed, first = kind.trial, list[Trial](), kind.found[0]
+        repeated = with_first(self._again(trial, []), first)
+        if not repeated and first.observable == "hang" and trial != kind.first:
             # the smaller trial was merely too slow for its shortened time
             trial = kind.first
-            repeated = self._again(trial, [])
+            repeated = with_first(self._again(trial, []), first)
         after = 1
         while not repeated and after <= min(len(kind.before), _MOST_BEFORE):
             needed = kind.before[-after:]
-            repeated = self._again(trial, needed)
+            repeated = with_first(self._again(trial, needed), first)
             after *= 2
-        if not repeated and kind.hastily and kind.found[0].observable == "hang":
+        if not repeated and kind.hastily and first.observable == "hang":
             return
         if repeated and not needed:
             trial, repeated = self._cut(trial, repeated)
@@ -320,17 +285,19 @@ class Search:
         else:
             self._tally.add(_finding(trial, [], kind.found, kind.count, repeats=False))
 
-    def _cut(self, trial: Trial, found: list[Difference]) -> tuple[Trial, list[Difference]]:
+    def _cut(self, trial: Trial, found: list[Divergence]) -> tuple[Trial, list[Divergence]]:
         """A trial that ends the process, without the steps after the one that does; and what is found in it."""
+        if found[0].ended is None:
+            return trial, found
         for place, step in enumerate(trial.steps[:-1], start=1):
-            if step.call is not None and found[0].observable in _VERDICTS:
+            if step.call is not None:
                 shorter = dataclasses.replace(trial, steps=trial.steps[:place])
                 again = self._again(shorter, [])
                 if again and again[0].observable == found[0].observable:
                     return shorter, again
         return trial, found
 
-    def _again(self, trial: Trial, before: list[Trial]) -> list[Difference]:
+    def _again(self, trial: Trial, before: list[Trial]) -> list[Divergence]:
         """What is found in a trial when it is played in a fresh process after the trials in ``before``."""
         self._laboratory.fresh()
         haste = self._laboratory.haste
@@ -351,17 +318,29 @@ class Search:
             self._laboratory.fresh()
 
 
-def _difference(ended: Ended) -> Difference:
+def _firsts(found: Sequence[Divergence]) -> list[Divergence]:
+    """The first difference in each observable."""
+    firsts: dict[str, Divergence] = {}
+    for each in found:
+        firsts.setdefault(each.observable, each)
+    return list(firsts.values())
+
+
+def _difference(ended: Ended) -> Divergence:
     """The end of a process as a difference from plain PyTorch."""
-    observable = "hang" if isinstance(ended.error, DeviceTimeout) else "crash"
-    return Difference(0, observable, str(ended), ended.error.phase, ended.error)
+    observable = "error"  # it was ended: for what it wrote, answered or did to the harness
+    if isinstance(ended.error, DeviceTimeout):
+        observable = "hang"
+    elif isinstance(ended.error, DeviceDied):
+        observable = "crash"
+    return Divergence(0, observable, str(ended), ended.error.phase, ended=ended.error)
 
 
 _VERDICTS = {"crash": Verdict.CRASH, "hang": Verdict.TIMEOUT}
 
 
 def _finding(
-    trial: Trial, before: list[Trial], found: list[Difference], count: int, *, repeats: bool = True
+    trial: Trial, before: list[Trial], found: list[Divergence], count: int, *, repeats: bool = True
 ) -> Finding:
     """The differences that were found in a trial as one finding."""
     observable = found[0].observable

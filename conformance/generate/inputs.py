@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from conformance.generate.program import Call, TensorSpec, wide_dtype
+from conformance.generate.program import TensorSpec, wide_dtype
+from conformance.generate.steps import BEYOND, Call
 
 
 def make(spec: TensorSpec, *, wide: bool = False) -> torch.Tensor:
@@ -207,18 +208,16 @@ def conj_view(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def spoilt(arguments: list[Any], how: str) -> list[Any]:
-    """Arguments that no model of such a program can take, or, with "beyond", none that looks something up by them."""
+    """Arguments that no model of such a program can take, or, with ``BEYOND``, none that looks something up by them."""
+    if how == BEYOND:
+        # of what is looked up there is no such row
+        return [
+            each + 10**6 if isinstance(each, torch.Tensor) and each.dtype in (torch.int64, torch.int32) else each
+            for each in arguments
+        ]
     match how:
         case "too few":
             return arguments[:-1]
-        case "too many":
-            return [*arguments, 1]
         case "a string":
             return ["not a tensor", *arguments[1:]]
-        case "beyond":
-            # of what is looked up there is no such row
-            return [
-                each + 10**6 if isinstance(each, torch.Tensor) and each.dtype in (torch.int64, torch.int32) else each
-                for each in arguments
-            ]
     return [None, *arguments[1:]]

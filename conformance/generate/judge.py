@@ -1,15 +1,11 @@
 """What was seen with a backend, compared with what plain PyTorch does, and with exact values.
 
-A result may be as wrong as its dtype is. How wrong that is, is measured and not guessed: the same program is computed
-in 64 bits, where every result that its own dtype could not hold is now and then moved by a unit in that dtype's last
-place. An element on which these computations do not agree, or of which eager PyTorch says something else than they do,
-judges nobody. What is not compared, with the reasons and sources, is listed in docs/generated-cells.md.
+What is not compared, with the reasons and sources, is listed in docs/generated-cells.md.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -20,37 +16,23 @@ from conformance.api.errors import DeviceEnded
 from conformance.api.verdicts import gist_of
 from conformance.compare.comparison import describe
 from conformance.compare.values import tensors_in
-from conformance.generate.leeway import (
-    has_squares,
-    is_beyond_memory,
-    lacks_a_kernel,
-    may_overflow_on_the_way,
-    says_signs_of_zeros,
-)
-from conformance.generate.leftovers import left_by
-from conformance.generate.program import Trial
-from conformance.generate.randomness import all_same, are_two_draws, drawn_once, is_same
-from conformance.generate.tolerances import coarseness, tolerances_of
-
-#: A result may be this many times as far from the exact one as the computations with noise are at most.
-_MULTIPLE = 8.0
-#: Relative distance of the computations beyond which a program amplifies errors, and the element judges nobody.
-_AMPLIFIED = 0.02
-#: This many times the largest relative distance in a tensor, which counts up to a bound, is allowed to each element:
-#: noise may spare one by accident.
-_TYPICAL_MULTIPLE, _MOST_TYPICAL = 4, 1e-4
-#: Exact values beyond this part of a dtype's largest may overflow in one computation and not in another.
-_BRINK = 0.99
+from conformance.generate.leeway import is_beyond_memory, lacks_a_kernel
+from conformance.generate.leftovers import is_readable, left_by
+from conformance.generate.nearness import Nearness
+from conformance.generate.randomness import all_same, are_two_draws, drawn_once
+from conformance.generate.steps import BEYOND, Trial
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Difference:
+class Divergence:
     """One difference from plain PyTorch: the number of the step, what differs (the observable), and a sentence."""
 
     step: int
     observable: str
     text: str
     phase: str = "run"
+    #: The name of what differs, where the observable has several: what of the process's state it is.
+    about: str = ""
     #: What became of the process, where it ended.
     ended: DeviceEnded | None = None
 
@@ -83,7 +65,7 @@ class Rules:
     gist: Callable[[str], str] = str
 
 
-def differences(trial: Trial, known: Knowledge, actual: Sequence[Mapping[str, Any]], rules: Rules) -> list[Difference]:
+def differences(trial: Trial, known: Knowledge, actual: Sequence[Mapping[str, Any]], rules: Rules) -> list[Divergence]:
     """Everything in which ``actual`` rows differ from what is known, in the order of the steps."""
     return list(_Judge(trial, known, rules).all(actual))
 
@@ -94,12 +76,7 @@ class _Judge:
         self._known = known
         self._rules = rules
         self._random = any("random" in program.marks for program in trial.programs)
-        self._squares = has_squares(trial)
-        self._overflows = may_overflow_on_the_way(trial)
-        self._signs = says_signs_of_zeros(trial)
-        self._coarse = coarseness(trial)
-        self._tolerances = tolerances_of(trial, rules.tolerances)
-        self._keeps_tiny = not rules.tolerances
+        self._nearness = Nearness(trial, rules.tolerances, bit_by_bit=known.exact is None)
 
     def all(self, actual: Sequence[Mapping[str, Any]]) -> Any:
         for number, row in enumerate(actual[:-1]):
@@ -117,7 +94,8 @@ class _Judge:
         step, raised = self._trial.steps[number], self._known.eager[number].get("raised")
         if "raised" in row:
             # what a model is not meant to be given may be refused, although Python lets it pass
-            return self._rules.signatures and step.action == "fail" and raised is None
+            spoilt = step.action == "fail" and step.detail != BEYOND
+            return self._rules.signatures and spoilt and raised is None
         # what autograd refuses is no matter to who computes no gradients
         differentiable = step.call is not None and step.call.differentiable and not self._rules.gradients
         return raised is not None and (differentiable or lacks_a_kernel(raised) or is_beyond_memory(raised))
@@ -133,15 +111,15 @@ class _Judge:
                 raised = row["raised"]
                 kind = f"{raised['type']}: "
                 text = gist_of(raised["text"], self._rules.gist).removeprefix(kind)
-                yield Difference(number, "error", f"{where}: {kind}{text}", row["phase"])
+                yield Divergence(number, "error", f"{where}: {kind}{text}", row["phase"])
             else:
-                yield Difference(
+                yield Divergence(
                     number, "error", f"{where}: nothing was raised, where plain PyTorch raises {_told(eager['raised'])}"
                 )
             return
         if "result" not in eager:
             if row.get("random") and not eager.get("random"):
-                yield Difference(number, "random state", f"{where}: random numbers were drawn", "lower")
+                yield Divergence(number, "random state", f"{where}: random numbers were drawn", "lower")
             return
         yield from self._result(number, where, row, eager)
         yield from self._left(number, where, row, eager)
@@ -151,51 +129,51 @@ class _Judge:
     def _result(self, number: int, where: str, row: Mapping[str, Any], eager: Mapping[str, Any]) -> Any:
         mine, theirs = row["result"], eager["result"]
         if _structure(mine) != _structure(theirs):
-            yield Difference(number, "shape", f"{where}: expected {_structure(theirs)}, found {_structure(mine)}")
+            yield Divergence(number, "shape", f"{where}: expected {_structure(theirs)}, found {_structure(mine)}")
             return
         exact, noisy = self._others(number, lambda each: tensors_in(each.get("result")))
         for place, (one, other) in enumerate(zip(tensors_in(mine), tensors_in(theirs), strict=True)):
             name = f"{where}: result {place}"
             if one.dtype != other.dtype:
-                yield Difference(number, "dtype", f"{name}: expected {other.dtype}, found {one.dtype}")
+                yield Divergence(number, "dtype", f"{name}: expected {other.dtype}, found {one.dtype}")
             elif one.shape != other.shape:
-                yield Difference(number, "shape", f"{name}: expected {list(other.shape)}, found {list(one.shape)}")
+                yield Divergence(number, "shape", f"{name}: expected {list(other.shape)}, found {list(one.shape)}")
             elif not self._random:
-                text = self._values(one, other, _at(exact, place), [_at(each, place) for each in noisy])
+                text = self._nearness.difference(one, other, _at(exact, place), [_at(each, place) for each in noisy])
                 if text:
-                    yield Difference(number, "values", f"{name}: {text}")
+                    yield Divergence(number, "values", f"{name}: {text}")
         yield from self._forms(number, where, row, eager)
         yield from self._aliases(number, where, row, eager)
 
     def _forms(self, number: int, where: str, row: Mapping[str, Any], eager: Mapping[str, Any]) -> Any:
         mine, theirs = row["strides"], eager["strides"]
         if self._rules.strides and mine != theirs:
-            yield Difference(number, "strides", f"{where}: strides: expected {theirs}, found {mine}")
+            yield Divergence(number, "strides", f"{where}: strides: expected {theirs}, found {mine}")
         mine, theirs = row["requires_grad"], eager["requires_grad"]
         if mine != theirs and (self._rules.gradients or any(map(operator.gt, mine, theirs))):
             text = f"which results require grad: expected {theirs}, found {mine}"
-            yield Difference(number, "requires_grad", f"{where}: {text}")
+            yield Divergence(number, "requires_grad", f"{where}: {text}")
         mine, theirs = row["leaves"], eager["leaves"]
         if any(map(operator.gt, mine, theirs)):
             text = f"which results require grad and have no history behind them: expected {theirs}, found {mine}"
-            yield Difference(number, "requires_grad", f"{where}: {text}")
+            yield Divergence(number, "requires_grad", f"{where}: {text}")
         call = self._trial.steps[number].call
         mine, theirs = row["inference"], eager["inference"]
         # in inference mode an ordinary tensor does as well, and a copy of one is none
         if call is not None and call.mode != "inference" and any(map(operator.gt, mine, theirs)):
             text = f"which results are inference tensors: expected {theirs}, found {mine}"
-            yield Difference(number, "requires_grad", f"{where}: {text}")
+            yield Divergence(number, "requires_grad", f"{where}: {text}")
 
     def _aliases(self, number: int, where: str, row: Mapping[str, Any], eager: Mapping[str, Any]) -> Any:
         mine, theirs = _pairs(row["aliases"]), _pairs(eager["aliases"])
         made, lost = sorted(mine - theirs), sorted(theirs - mine)
         if made:
-            yield Difference(number, "aliases", f"{where}: {_sentence(made)}, and not in plain PyTorch")
+            yield Divergence(number, "aliases", f"{where}: {_sentence(made)}, and not in plain PyTorch")
         elif lost and self._rules.aliases:
-            yield Difference(number, "aliases", f"{where}: not as in plain PyTorch, where {_sentence(lost)}")
+            yield Divergence(number, "aliases", f"{where}: not as in plain PyTorch, where {_sentence(lost)}")
         elif self._rules.aliases and row["identities"] != eager["identities"]:
             expected, found = eager["identities"], row["identities"]
-            yield Difference(
+            yield Divergence(
                 number, "aliases", f"{where}: pairs of a result that is an argument: expected {expected}, found {found}"
             )
 
@@ -205,45 +183,55 @@ class _Judge:
         exact, noisy = self._others(number, lambda each: each.get("written", {}))
         for name in sorted({*mine, *theirs}):
             if name not in theirs:
-                yield Difference(number, "writes", f"{where}: {name} was written to, and is not in plain PyTorch")
+                yield Divergence(number, "writes", f"{where}: {name} was written to, and is not in plain PyTorch")
             elif raised or not self._rules.writes:
                 continue  # how far a call comes that raises is nobody's business
             elif name not in mine:
                 if self._matters(theirs[name]):
-                    yield Difference(number, "writes", f"{where}: {name} was not written to, and is in plain PyTorch")
+                    yield Divergence(number, "writes", f"{where}: {name} was not written to, and is in plain PyTorch")
             elif not self._random:
                 others = [each.get(name) for each in noisy if each is not None]
-                text = self._values(mine[name], theirs[name], None if exact is None else exact.get(name), others)
+                text = self._nearness.difference(
+                    mine[name], theirs[name], None if exact is None else exact.get(name), others
+                )
                 if text:
-                    yield Difference(number, "writes", f"{where}: {name} was left otherwise: {text}")
+                    yield Divergence(number, "writes", f"{where}: {name} was left otherwise: {text}")
         if row.get("random") != eager.get("random") and not self._random:
             what = "were drawn" if row.get("random") else "were not drawn"
-            yield Difference(number, "random state", f"{where}: random numbers {what}")
+            yield Divergence(number, "random state", f"{where}: random numbers {what}")
+        for name, (was, now) in row.get("otherwise", {}).items():
+            if name not in eager.get("otherwise", {}):
+                text = f"{name} was {was}, and is {now}, which it is not in plain PyTorch"
+                yield Divergence(number, "writes", f"{where}: {text}")
         if row.get("modes") != eager.get("modes"):
-            yield Difference(
-                number, "process state", f"{where}: changed {row.get('modes')}, plain PyTorch {eager.get('modes')}"
-            )
+            changed = f"changed {row.get('modes')}, plain PyTorch {eager.get('modes')}"
+            yield Divergence(number, "process state", f"{where}: {changed}", about=", ".join(row.get("modes", ())))
 
     def _matters(self, written: torch.Tensor) -> bool:
         return not self._random and written.numel() > 0
 
     def _gradients(self, number: int, where: str, row: Mapping[str, Any], eager: Mapping[str, Any]) -> Any:
         exact, noisy = self._others(number, lambda each: each.get("gradients"))
+        due, given = len(eager["gradients"]), len(row["gradients"])
+        if due != given:
+            # what requires grad has changed by then
+            yield Divergence(number, "gradients", f"{where}: expected {due} gradients, found {given}")
+            return
         for place, (one, other) in enumerate(zip(row["gradients"], eager["gradients"], strict=True)):
             name = f"{where}: gradient {place}"
             if (one is None) != (other is None):
                 # a gradient that is missing, or one of zeros in its place
                 if other is None and one is not None and not bool(one.any()):
                     continue
-                yield Difference(number, "gradients", f"{name}: expected {_shown(other)}, found {_shown(one)}")
+                yield Divergence(number, "gradients", f"{name}: expected {_shown(other)}, found {_shown(one)}")
             elif other is not None and one.dtype != other.dtype:
-                yield Difference(number, "gradients", f"{name}: expected {other.dtype}, found {one.dtype}")
+                yield Divergence(number, "gradients", f"{name}: expected {other.dtype}, found {one.dtype}")
             elif other is not None and one.shape != other.shape:
-                yield Difference(number, "gradients", f"{name}: expected {list(other.shape)}, found {list(one.shape)}")
+                yield Divergence(number, "gradients", f"{name}: expected {list(other.shape)}, found {list(one.shape)}")
             elif other is not None and not self._random:
-                text = self._values(one, other, _at(exact, place), [_at(each, place) for each in noisy])
+                text = self._nearness.difference(one, other, _at(exact, place), [_at(each, place) for each in noisy])
                 if text:
-                    yield Difference(number, "gradients", f"{name}: {text}")
+                    yield Divergence(number, "gradients", f"{name}: {text}")
 
     def _others(self, number: int, part: Any) -> tuple[Any, list[Any]]:
         exact = None if self._known.exact is None else part(self._known.exact[number])
@@ -260,113 +248,32 @@ class _Judge:
             pair = drawn_once(*(tensors_in(rows[first]["result"]) for rows in (actual, self._known.eager)))
             if pair is not None:
                 text = f"step {first + 1}: results {pair[0]} and {pair[1]} are the same numbers, which are drawn twice"
-                yield Difference(first, "random state", text)
+                yield Divergence(first, "random state", text)
             for later, other in calls[place + 1 :]:
                 if (step.model, step.call) == (other.model, other.call):
                     again = (tensors_in(actual[first]["result"]), tensors_in(actual[later]["result"]))
                     due = (tensors_in(self._known.eager[each]["result"]) for each in (first, later))
                     if all_same(*again) and are_two_draws(*due):
                         text = f"steps {first + 1} and {later + 1} gave the same numbers, which are random"
-                        yield Difference(later, "random state", text)
+                        yield Divergence(later, "random state", text)
 
     def _results_at_the_end(self, number: int, row: Mapping[str, Any]) -> Any:
         eager = self._known.eager[-1]
         late = [each for each in row["late"] if each not in eager["late"]]
         if late:
-            yield Difference(number, "values", f"result of call {late[0] + 1} changed after it was given")
+            yield Divergence(number, "values", f"result of call {late[0] + 1} changed after it was given")
         shared = sorted(_pairs(row["shared"]) - _pairs(eager["shared"]))
         if shared:
-            yield Difference(number, "aliases", f"{_sentence(shared)}, and not in plain PyTorch")
+            yield Divergence(number, "aliases", f"{_sentence(shared)}, and not in plain PyTorch")
 
     def _end(self, number: int, row: Mapping[str, Any]) -> Any:
         eager = self._known.eager[-1]
         for name, (was, now) in left_by(row["state"], eager["state"]).items():
-            yield Difference(number, "process state", f"the trial changed {name}: it was {was}, and is {now}")
+            text = f"the trial changed {name}" + (f": it was {was}, and is {now}" if is_readable(name) else "")
+            yield Divergence(number, "process state", text, about=name)
         if row.get("kept", 0) > eager.get("kept", 0):
             text = f"{row['kept']} tensors of calls are in memory when all is dropped; in plain PyTorch {eager['kept']}"
-            yield Difference(number, "memory", text, "release")
-
-    # Values.
-
-    def _values(
-        self, mine: torch.Tensor, eager: torch.Tensor, exact: torch.Tensor | None, noisy: Sequence[torch.Tensor | None]
-    ) -> str:
-        """What is wrong with the values of a tensor; empty if nothing is, or if it cannot be told."""
-        if mine.dtype != eager.dtype or mine.shape != eager.shape:
-            return f"expected {describe(eager)}, found {describe(mine)}"
-        if not mine.numel():
-            return ""
-        if self._known.exact is None:
-            return "" if is_same(mine, eager) else "not the same"
-        if exact is None or exact.shape != eager.shape:
-            return ""  # in 64 bits the program takes another path
-        computed = [exact, *(each for each in noisy if each is not None and each.shape == eager.shape)]
-        if not (eager.is_floating_point() or eager.is_complex()):
-            wrong = mine != eager
-            for each in computed:
-                wrong &= each.to(eager.dtype) == eager
-            return _told_difference(mine, eager, wrong)
-        if eager.is_complex():
-            # which part of it is infinite or NaN says little: eager PyTorch's sum of two infinite numbers is NaN
-            mine = torch.where(eager.isfinite() | mine.isfinite(), mine, eager)
-            parts = [torch.view_as_real(each.resolve_conj()) for each in (mine, eager)]
-            others = [torch.view_as_real(each.to(torch.complex128).resolve_conj()) for each in computed]
-            return self._floats(parts[0], parts[1], others, str(eager.dtype).removeprefix("torch."))
-        return self._floats(mine, eager, computed, str(eager.dtype).removeprefix("torch."))
-
-    def _floats(self, mine: torch.Tensor, eager: torch.Tensor, computed: Sequence[torch.Tensor], dtype: str) -> str:
-        rtol, atol = self._tolerances[dtype]
-        found, theirs = mine.to(torch.float64), eager.to(torch.float64)
-        largest = torch.finfo(eager.dtype).max
-        others = torch.stack([each.to(torch.float64) for each in computed])
-        # what lies beyond the dtype is infinite in it
-        others = torch.where(others.abs() > largest, torch.copysign(torch.tensor(math.inf), others), others)
-        centre = others[0]
-        witnesses = torch.cat([others[1:], theirs[None]])
-        same_kind = (witnesses.isnan() == centre.isnan()) & (witnesses.isinf() == centre.isinf())
-        judged = (same_kind & ~(witnesses.isinf() & (witnesses != centre))).all(0)
-        distances = (witnesses - centre).abs()
-        spread = torch.where(distances.isfinite(), distances, 0.0).amax(0)
-        size = centre.abs()
-        finite = centre.isfinite()
-        relative = torch.where(finite & (size > 0), spread / size.clamp_min(1e-300), 0.0)
-        judged &= relative <= max(_AMPLIFIED, 2 * self._coarse)
-        calm = relative[judged & finite]
-        typical = min(float(calm.max()) if calm.numel() else 0.0, _MOST_TYPICAL + self._coarse)
-        allowed = atol + (rtol + _TYPICAL_MULTIPLE * typical) * size + _MULTIPLE * spread
-        error = (found - centre).abs()
-        both_nan = found.isnan() & centre.isnan()
-        near = both_nan | (found == centre) | (error <= torch.where(finite, allowed, 0.0))
-        if self._keeps_tiny:  # what was moved, negated or chosen, and not rounded, is no zero, however small it is
-            near &= ~((witnesses == centre).all(0) & (centre != 0) & (found == 0))
-        # near overflow rounding decides; and a sum of squares may overflow where eager PyTorch computes it in 64 bits
-        brink = finite & (size > largest * _BRINK)
-        if self._squares:
-            brink |= finite & found.isinf() & (found.sign() == centre.sign()) & (size > math.sqrt(largest))
-        if self._overflows:
-            brink |= finite & ~found.isfinite()
-        wrong = judged & ~near & ~brink
-        text = _told_difference(mine, eager, wrong)
-        return text or (_told_zeros(found, theirs, others, judged) if self._signs else "")
-
-
-def _told_zeros(found: torch.Tensor, theirs: torch.Tensor, others: torch.Tensor, judged: torch.Tensor) -> str:
-    """Zeros of the other sign, where every computation (the rows of ``others``) agrees on the sign of an exact zero."""
-    signs = torch.signbit(theirs)
-    agreed = ((others == 0) & (torch.signbit(others) == signs)).all(0)
-    wrong = judged & (found == 0) & (theirs == 0) & agreed & (torch.signbit(found) != signs)
-    count = int(wrong.sum())
-    return f"{count} of {wrong.numel()} elements are zeros of the other sign" if count else ""
-
-
-def _told_difference(mine: torch.Tensor, eager: torch.Tensor, wrong: torch.Tensor) -> str:
-    count = int(wrong.sum())
-    if not count:
-        return ""
-    at = int(wrong.flatten().to(torch.int8).argmax())
-    index = [int(each) for each in torch.unravel_index(torch.tensor(at), wrong.shape)]
-    found, expected = (each.flatten()[at].item() for each in (mine, eager))
-    return f"{count} of {wrong.numel()} elements differ; first at {index}: expected {expected}, found {found}"
+            yield Divergence(number, "memory", text, "release")
 
 
 def _at(values: Any, place: int) -> Any:

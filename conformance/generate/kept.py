@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from conformance._util.files import write_atomically
-from conformance.generate.program import Trial
 from conformance.generate.serialization import as_plain, trial_from_plain
+from conformance.generate.steps import Trial
 
 #: A trial that failed, and those that have to be played before it.
 KeptTrial = tuple[Trial, list[Trial]]

@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from conformance.api.errors import DeviceEnded, DeviceTimeout, GarbledValue, SubjectError
-from conformance.compare.refusals import operator_named, says_that_it_refuses
+from conformance.api.errors import DeviceEnded, DeviceTimeout, GarbledValue, HarnessError, SubjectError
+from conformance.compare.refusals import operator_refused, says_that_it_refuses
 from conformance.devices import Device
 from conformance.generate.answers import Answer, answered, read
-from conformance.generate.judge import Difference, Knowledge, Rules, differences
-from conformance.generate.program import Trial
+from conformance.generate.judge import Divergence, Knowledge, Rules, differences
 from conformance.generate.serialization import as_bytes
+from conformance.generate.steps import Trial
 
 #: How many trials a process plays before a fresh one takes its place.
 _TRIALS_OF_A_PROCESS = 400
@@ -29,10 +29,12 @@ _TIMES_THE_SLOWEST = 5.0
 #: Seconds in which failures of a backend are made smaller, all cells together, where the budget is a time: that of a
 #: backend which is right in nearly everything is more than enough, one that fails everywhere is not waited for.
 _PATIENCE = 60.0
-#: What may be wrong in a result, as :class:`conformance.generate.judge.Difference` names it.
+#: What may be wrong in a result, as :class:`conformance.generate.judge.Divergence` names it.
 _OF_RESULTS = ("values", "shape", "dtype")
 #: The phase in which an operator may be refused.
 _LOWERING = "lower"
+#: The phase in which a device loads what it is to be.
+_REGISTERING = "register"
 
 
 class Discarded(Exception):
@@ -120,7 +122,7 @@ class Laboratory:
             self._subject = self._open_subject()
             self._subject.start()
 
-    def differences(self, trial: Trial, *, leaks: bool = False) -> list[Difference]:
+    def differences(self, trial: Trial, *, leaks: bool = False) -> list[Divergence]:
         """The differences between the backend and plain PyTorch in a trial that nothing excuses.
 
         Raises Discarded where the trial cannot judge the backend, Refused where the backend refused an operator, and
@@ -135,9 +137,9 @@ class Laboratory:
             return []  # the same bit by bit, as in most trials
         known, takes = self._known(trial, eager)
         if isinstance(answer, DeviceEnded):
+            self._expect_no_excuse_for_end(data, answer)
             if isinstance(answer, DeviceTimeout) and self.haste >= 1:
                 self._timed_out()
-            self._expect_no_excuse_for_end(data, answer)
             raise Ended(answer) from answer
         try:
             if not isinstance(answer, Answer):
@@ -145,18 +147,26 @@ class Laboratory:
             actual = read(answer, trial)
         except (SubjectError, GarbledValue) as error:
             # the backend could not be loaded, something outside of the steps raised, or the answer is malformed
-            return [Difference(0, "error", str(error), error.phase or "run")]
-        if not differences(trial, known, actual, self.rules):
+            return [Divergence(0, "error", str(error), error.phase or "run")]
+        found = differences(trial, known, actual, self.rules)
+        if not found:
             if not takes:
                 raise Discarded("invalid")  # both raise
             return []
-        self._expect_not_refused(trial, actual)
+        refused = self._refused(trial, actual)
+        if refused is not None and not any(each.step < refused[0] for each in found):
+            raise Refused(refused[1])
         as_written = zip(known.eager, actual, strict=False)
         due = {number for number, rows in enumerate(as_written) if all("raised" in each for each in rows)}
         trial, data, known = self._without_dead_errors(trial, data, known, actual, leaks=leaks)
         known, found = self._beyond_rounding(trial, data, known, actual)
         # with dead code left out in one step and not in another, each is right
         found = [each for each in found if each.observable != "error" or each.step not in due]
+        if refused is not None:
+            # what comes before a refusal is right or wrong all the same
+            found = [each for each in found if each.step < refused[0]]
+            if not found:
+                raise Refused(refused[1])
         return self._not_excused(trial, data, known, found, leaks=leaks) if found else []
 
     def _side_by_side(
@@ -206,7 +216,7 @@ class Laboratory:
 
     def _beyond_rounding(
         self, trial: Trial, data: bytes, known: Knowledge, actual: Sequence[Any]
-    ) -> tuple[Knowledge, list[Difference]]:
+    ) -> tuple[Knowledge, list[Divergence]]:
         """The differences that rounding does not explain, after what they were compared with.
 
         A few computations with noise explain most differences; only what is left is computed as often as can be.
@@ -214,7 +224,7 @@ class Laboratory:
         """
         if any("random" in program.marks for program in trial.programs):
             return known, differences(trial, known, actual, self.rules)
-        found: list[Difference] = []
+        found: list[Divergence] = []
         for noises in (_FEW_NOISES, _NOISES):
             known = self._exact(trial, data, known.eager, noises)
             found = differences(trial, known, actual, self.rules)
@@ -249,15 +259,17 @@ class Laboratory:
             self._control = None
             raise Discarded("PyTorch's") from None
 
-    def _expect_not_refused(self, trial: Trial, actual: Sequence[Any]) -> None:
-        for step, row in zip(trial.steps, actual, strict=False) if self._may_refuse else ():
+    def _refused(self, trial: Trial, actual: Sequence[Any]) -> tuple[int, str] | None:
+        """The number of the first step in which the backend refused an operator, and the operator."""
+        for number, (step, row) in enumerate(zip(trial.steps, actual, strict=False)) if self._may_refuse else ():
             raised = row.get("raised")
             backward = step.call is not None and step.call.backward
             if raised is None or not (row["phase"] == _LOWERING or _raised_by_lowering(raised, backward=backward)):
                 continue
-            operator = operator_named(raised["text"], _names_in(trial))
+            operator = operator_refused(raised["text"], (raised["type"], *raised["bases"]), _names_in(trial))
             if operator is not None:
-                raise Refused(operator)
+                return number, operator
+        return None
 
     def _without_dead_errors(
         self, trial: Trial, data: bytes, known: Knowledge, actual: Sequence[Any], *, leaks: bool
@@ -276,8 +288,8 @@ class Laboratory:
         return trial, data, known
 
     def _not_excused(
-        self, trial: Trial, data: bytes, known: Knowledge, found: list[Difference], *, leaks: bool
-    ) -> list[Difference]:
+        self, trial: Trial, data: bytes, known: Knowledge, found: list[Divergence], *, leaks: bool
+    ) -> list[Divergence]:
         # a delegate is given arguments that do not require grad, and so is PyTorch where that explains more
         bare = trial if self.rules.gradients else trial.without_gradients()
         asked = [data] if bare == trial else [data, as_bytes(bare)]
@@ -285,9 +297,10 @@ class Laboratory:
             device = self._excuses[place] = self._excuses[place] or opened()
             try:
                 rows = read(answered(device.call("play", "run", CONTROL_SECONDS, trial=played, leaks=leaks)), trial)
-            except (DeviceEnded, SubjectError, GarbledValue):
+            except (DeviceEnded, SubjectError, GarbledValue) as error:
                 device.end()
                 self._excuses[place] = None
+                _expect_an_excuse(error)
                 raise Discarded("PyTorch's") from None
             excused = {(each.step, each.observable) for each in differences(trial, known, rows, self.rules)}
             # who calls a kernel that gives wrong results silently may see it refuse in other surroundings
@@ -306,11 +319,21 @@ class Laboratory:
                 device.call("play", "run", CONTROL_SECONDS, trial=data, leaks=False)
                 if isinstance(error, DeviceTimeout) and error.is_excused_by(time.monotonic() - began):
                     raise Discarded("slow") from error
-            except DeviceEnded:
+            except DeviceEnded as end:
                 self._excuses[place] = None
-                raise Discarded("PyTorch's") from error
-            except SubjectError:
-                continue
+                _expect_an_excuse(end)
+                # that PyTorch is slow explains no crash
+                if isinstance(error, DeviceTimeout) or not isinstance(end, DeviceTimeout):
+                    raise Discarded("PyTorch's") from error
+            except SubjectError as raised:
+                _expect_an_excuse(raised)
+
+
+def _expect_an_excuse(error: DeviceEnded | SubjectError | GarbledValue) -> None:
+    """Raises HarnessError where what may excuse a failure could not be asked: that excuses nothing. The end of its
+    process while it plays a trial is an answer."""
+    if not isinstance(error, DeviceEnded) or error.phase == _REGISTERING:
+        raise HarnessError(f"PyTorch without the backend could not be asked what it does in a trial: {error}")
 
 
 def _first_call(trial: Trial) -> int:

@@ -9,7 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.generate.program import Program, TensorSpec, Trial
+from conformance.generate.program import Program, TensorSpec
+from conformance.generate.steps import Trial
 
 #: Operators that take the root of a sum of squares, or divide by it.
 _SQUARES = frozenset(

@@ -6,11 +6,12 @@ import contextlib
 import dataclasses
 import warnings
 
+from conformance.devices.protocol import Subject
 from conformance.generate.call_modes import MODES
 from conformance.generate.inputs import arguments_of
 from conformance.generate.makers import MovingMaker
 from conformance.generate.play import Player
-from conformance.generate.program import ELSEWHERE, MAKES_LOWERED, Call, Trial
+from conformance.generate.steps import ELSEWHERE, MAKES_LOWERED, Call, Trial
 
 
 def lowered_elsewhere(trial: Trial, maker: MovingMaker) -> list[bytes]:
@@ -34,11 +35,15 @@ def lowered_elsewhere(trial: Trial, maker: MovingMaker) -> list[bytes]:
                     try:
                         with MODES[call.mode]() if call else contextlib.nullcontext():
                             saved.append(maker.save(lowered, arguments_of(call) if call else None))
-                    except Exception:  # the edge of the device: whatever the backend raises when it is saved
+                    except (
+                        Exception,
+                        SystemExit,
+                    ):  # the edge of the device: whatever the backend raises when it is saved
                         return []
         finally:
             player.models.clear()
-            maker.forget()
+            with Subject():
+                maker.forget()
     return saved
 
 

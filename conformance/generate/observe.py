@@ -12,7 +12,7 @@ import sys
 import types
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -86,11 +86,13 @@ class Before:
     def __init__(self, arguments: Sequence[Any], module: torch.nn.Module) -> None:
         self._arguments = [each.detach().clone() if isinstance(each, torch.Tensor) else each for each in arguments]
         self._state = {name: value.detach().clone() for name, value in module.state_dict().items()}
+        self._places = _places(arguments, module)
         self._random = torch.get_rng_state()
         self._modes = modes()
 
     def left(self, arguments: Sequence[Any], module: torch.nn.Module) -> dict[str, Any]:
-        """What differs now: ``written`` arguments and ``state`` by what they have become, ``random`` and ``modes``."""
+        """What differs now: ``written`` arguments and parts of the model by what they have become; those that are
+        ``otherwise`` than they were beside their values, as texts; ``random`` and ``modes``."""
         row: dict[str, Any] = {}
         written = {
             f"argument {index}": now.detach().clone()
@@ -103,6 +105,15 @@ class Before:
             if name not in self._state or differs(self._state[name], value)
         }
         row["written"] = written
+        places = _places(arguments, module)
+        otherwise = {
+            name: [was.form, now.form + " in other memory" * (was.memory != now.memory)]
+            for name, was in self._places.items()
+            for now in (places.get(name, _GONE),)
+            if was != now
+        }
+        if otherwise:
+            row["otherwise"] = otherwise
         if not torch.equal(self._random, torch.get_rng_state()):
             row["random"] = "changed"
         after = modes()
@@ -111,6 +122,31 @@ class Before:
                 name: [self._modes[name], after[name]] for name in after if after[name] != self._modes[name]
             }
         return row
+
+
+class _Place(NamedTuple):
+    """What can be seen of an argument or of a part of a model beside its values, in words, and its memory."""
+
+    form: str
+    memory: int = 0
+
+
+_GONE = _Place("gone")
+
+
+def _places(arguments: Sequence[Any], module: torch.nn.Module) -> dict[str, _Place]:
+    """Of tensors how they lie, whether they require grad, and whether they have a gradient; of lists what they have."""
+    named: list[tuple[str, Any]] = [(f"argument {index}", each) for index, each in enumerate(arguments)]
+    named += [*module.named_parameters(), *module.named_buffers()]
+    places = {name: _Place(str(each)) for name, each in named if isinstance(each, list)}
+    for name, each in named:
+        if isinstance(each, torch.Tensor):
+            lies = each.layout == torch.strided and each.numel()
+            form = f"of strides {strides_of(each)} from {each.storage_offset()} on" if lies else "a tensor"
+            form += ", requiring grad" * each.requires_grad
+            form += ", with a gradient" * (each.is_leaf and each.grad is not None)
+            places[name] = _Place(form, memory_of(each) if lies else 0)
+    return places
 
 
 def differs(one: torch.Tensor, other: torch.Tensor) -> bool:
@@ -161,6 +197,9 @@ def modes() -> dict[str, str]:
 #: What stands for something of a process that is not there before a trial, or after it.
 ABSENT = "not there"
 RECURSION_LIMIT = "recursion limit"
+RANDOM_NUMBERS = "the state of Python's random numbers"
+#: What the names begin with of functions that everybody calls.
+FUNCTIONS = "functions of "
 
 
 def process_state() -> dict[str, str]:
@@ -171,10 +210,10 @@ def process_state() -> dict[str, str]:
         "the working directory": _digest(os.getcwd()),
         RECURSION_LIMIT: str(sys.getrecursionlimit()),
         "garbage collector": str(gc.isenabled()),
-        "the state of Python's random numbers": str(hash(random.getstate())),
+        RANDOM_NUMBERS: str(hash(random.getstate())),
         "sys.excepthook": getattr(sys.excepthook, "__qualname__", "another object"),
         "filters of warnings": str(len(warnings.filters)),
-        **{f"functions of {name}": _functions(name) for name in _OWNERS},
+        **{f"{FUNCTIONS}{name}": _functions(name) for name in _OWNERS},
     }
 
 

@@ -6,17 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from conformance.generate.axes import AXES
-from conformance.generate.program import (
-    FORWARD,
-    MODES_OF_LOWERING,
-    Absent,
-    Call,
-    Listed,
-    Program,
-    Scalar,
-    TensorSpec,
-    Trial,
-)
+from conformance.generate.program import FORWARD, Absent, Listed, Program, Scalar, TensorSpec
+from conformance.generate.steps import MODES_OF_LOWERING, Call, Trial
 
 #: What an argument that is no tensor is.
 _KINDS = {Absent: "None", Listed: "list of numbers", Scalar: "Python number"}
@@ -29,7 +20,7 @@ def values_of(trial: Trial) -> list[str]:
 
 
 def _values(trial: Trial) -> Iterator[tuple[str, str]]:
-    shapes: dict[int, tuple[tuple[int, ...], ...]] = {}
+    shapes: dict[int, dict[int, tuple[int, ...]]] = {}
     for step in trial.steps:
         if step.action == "weights":
             yield "state", step.detail
@@ -43,7 +34,7 @@ def _values(trial: Trial) -> Iterator[tuple[str, str]]:
             yield "event", step.action
         if step.call is None:
             continue
-        seen = tuple(spec.shape for spec in step.call.tensors)
+        seen = {place: each.shape for place, each in enumerate(step.call.arguments) if isinstance(each, TensorSpec)}
         if shapes.setdefault(step.model, seen) != seen:
             yield "size", "changed"
         yield from _of_call(step.call)

@@ -7,11 +7,9 @@ the :class:`~conformance.generate.makers.Maker`, by which a toolchain says how a
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import gc
 import itertools
-import linecache
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,30 +18,18 @@ from typing import Any
 import torch
 
 from conformance.compare.values import tensors_in
-from conformance.devices.protocol import describe_exception
+from conformance.devices.protocol import Subject, describe_exception
 from conformance.generate.answers import written
 from conformance.generate.call_modes import MODES, default_dtype, import_what_modes_need
 from conformance.generate.gradients import gradients_of, no_longer_given
 from conformance.generate.held import Held, let_go
-from conformance.generate.inputs import arguments_of, make, spoilt, with_other_values
+from conformance.generate.inputs import arguments_of, spoilt, with_other_values
 from conformance.generate.makers import FreezingMaker, Maker, MovingMaker, NotLowered, SavingMaker, Shadow
+from conformance.generate.models import build, change_weights
 from conformance.generate.noise import Noise
 from conformance.generate.observe import ABSENT, Before, memories, observed, process_state
-from conformance.generate.program import (
-    DYNAMIC,
-    ELSEWHERE,
-    FORWARD,
-    FROZEN,
-    MODES_OF_LOWERING,
-    Call,
-    Program,
-    Step,
-    Trial,
-)
-
-_numbers = itertools.count()
-#: How many sources linecache may hold, which compilers and tracebacks read; then it is emptied.
-_MOST_SOURCES = 4000
+from conformance.generate.program import FORWARD
+from conformance.generate.steps import DYNAMIC, ELSEWHERE, FROZEN, MODES_OF_LOWERING, Call, Step, Trial
 
 
 def play(trial: Trial, maker: Maker, *, leaks: bool = False, artifacts: Sequence[bytes] = ()) -> dict[str, Any]:
@@ -64,7 +50,8 @@ def play(trial: Trial, maker: Maker, *, leaks: bool = False, artifacts: Sequence
             rows.append(player.end(before, leaks=leaks))
         finally:
             player.models.clear()
-            maker.forget()
+            with Subject():  # some tell the backend
+                maker.forget()
         return written(rows)
 
 
@@ -84,6 +71,10 @@ def play_wide(trial: Trial, *, copies: bool, noise: tuple[str, int] | None = Non
         warnings.simplefilter("ignore")
         player = Player(trial, Shadow(copies=copies), wide=True, noise=noise)
         return written([*(player.step(each) for each in trial.steps), {"late": [], "shared": [], "state": {}}])
+
+
+class Misdrawn(BaseException):
+    """A step that the toolchain's models cannot take: a mistake of the harness, and no exception of the backend."""
 
 
 class Player:
@@ -126,9 +117,7 @@ class Player:
                 _in_a_thread(lambda: act(step))
             else:
                 act(step)
-        except AssertionError:
-            raise
-        except Exception as error:  # the edge of the device: whatever the backend raises is what was seen
+        except (Exception, SystemExit) as error:  # the edge of the device: whatever the backend raises is what was seen
             return {"raised": _raised(error), "phase": phase}
         return {} if step.action == "model" or torch.equal(random, torch.get_rng_state()) else {"random": "changed"}
 
@@ -150,7 +139,8 @@ class Player:
             self.lowered.clear()
             beside = [type(each).forward.__globals__ for each in self.models]
             self.models.clear()
-            self._maker.reset()
+            with Subject():
+                self._maker.reset()
             for each in beside:
                 let_go(each)
             gc.collect()
@@ -173,7 +163,8 @@ class Player:
         self.lowered.append(None)
         self._model_of.append(step.model)
         if step.detail == ELSEWHERE and self._artifacts:
-            assert isinstance(self._maker, MovingMaker), "such a step is drawn only where models can be moved"
+            if not isinstance(self._maker, MovingMaker):
+                raise Misdrawn("such a step is drawn only where models can be moved")
             self.lowered[-1] = self._maker.load(self._artifacts.pop(0), self.models[step.model])
         else:
             mode = MODES[step.detail] if step.detail in MODES_OF_LOWERING else contextlib.nullcontext
@@ -191,7 +182,8 @@ class Player:
 
     @property
     def _saving(self) -> SavingMaker:
-        assert isinstance(self._maker, SavingMaker), "such a step is drawn only where models can be saved"
+        if not isinstance(self._maker, SavingMaker):
+            raise Misdrawn("such a step is drawn only where models can be saved")
         return self._maker
 
     def _save_load(self, step: Step) -> None:
@@ -251,7 +243,7 @@ class Player:
                         made["gradients"] = gradients_of(made["result"], leaves, call.upstream, given)
             except NotLowered as error:
                 made.update(raised=_raised(error.reason), phase="lower")
-            except Exception as error:  # as above
+            except (Exception, SystemExit) as error:  # as above
                 made.update(raised=_raised(error), phase="run")
 
         if call.thread:
@@ -301,82 +293,7 @@ def _in_a_thread(work: Callable[[], None]) -> None:
         executor.submit(work).result()
 
 
-def build(program: Program, seed: int, *, wide: bool = False) -> torch.nn.Module:
-    """A model of a program, in evaluation mode. Its weights are those of the program's specs for seed 0, and different
-    ones for each other seed."""
-    text = program.source(wide=wide)
-    file = f"<generated {next(_numbers)}>"
-    namespace: dict[str, Any] = {"__name__": "conformance_generated"}
-    exec(compile(text, file, "exec"), namespace)
-    # torch.jit.script and Dynamo read sources
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    if len(linecache.cache) > _MOST_SOURCES:
-        linecache.clearcache()
-    state = made_state(program, seed, wide=wide)
-    torch.default_generator.manual_seed(seed)  # torch.manual_seed would seed devices that are not there, slowly
-    if not program.modules:
-        return namespace["Model"](**state).eval()  # type: ignore[no-any-return]
-    # made in its own dtype: a generator gives other numbers for another one
-    with default_dtype(torch.float32) if wide else contextlib.nullcontext():
-        model: torch.nn.Module = as_trained(namespace["Model"](**state)).eval()
-    return model.double() if wide else model
-
-
-#: Layers whose weights are ones and zeros until they are trained.
-_NORMS = (torch.nn.modules.batchnorm._NormBase, torch.nn.GroupNorm, torch.nn.LayerNorm)
-#: What a norm keeps, and between which numbers it lies then.
-_AS_TRAINED = (("running_var", 0.5, 2.0), ("weight", 0.5, 2.0), ("running_mean", -1.0, 1.0), ("bias", -1.0, 1.0))
-
-
-def as_trained(model: torch.nn.Module) -> torch.nn.Module:
-    """The model, whose norms are as training leaves them: a new one hardly changes anything."""
-    with torch.no_grad():
-        for norm in (each for each in model.modules() if isinstance(each, _NORMS)):
-            for name, least, most in _AS_TRAINED:
-                tensor = getattr(norm, name, None)
-                if tensor is not None:
-                    tensor.uniform_(least, most)
-    return model
-
-
-def made_state(program: Program, seed: int, *, wide: bool = False) -> dict[str, torch.Tensor]:
-    """What a model of a program is made with: its parameters and buffers by their names."""
-    return {name: make(_reseeded(spec, seed), wide=wide) for name, spec in program.state().items()}
-
-
-def _reseeded(spec: Any, seed: int) -> Any:
-    return dataclasses.replace(spec, seed=spec.seed + 31 * seed) if seed else spec
-
-
-def change_weights(module: torch.nn.Module, how: str) -> None:
-    """Change the floating-point parameters and buffers of a model: "in place", "through data", "replaced", "loaded"."""
-    with torch.no_grad():
-        if how == "through data":
-            for tensor in (*module.parameters(), *module.buffers()):
-                tensor.data.copy_(_changed(tensor))  # its version stays as it was
-            return
-        if how == "loaded":
-            module.load_state_dict({name: _changed(value) for name, value in module.state_dict().items()})
-            return
-        for owner in module.modules():
-            for name, parameter in list(owner.named_parameters(recurse=False)):
-                if how == "replaced":
-                    setattr(owner, name, torch.nn.Parameter(_changed(parameter), parameter.requires_grad))
-                else:
-                    parameter.copy_(_changed(parameter))
-            for name, buffer in list(owner.named_buffers(recurse=False)):
-                if how == "replaced":
-                    setattr(owner, name, _changed(buffer))
-                else:
-                    buffer.copy_(_changed(buffer))
-
-
-def _changed(tensor: torch.Tensor) -> torch.Tensor:
-    """Other values; a variance stays positive. Exact in every dtype, so that exact values stay the model's."""
-    return tensor.detach() * 2 + 1 if tensor.is_floating_point() else tensor.detach().clone()
-
-
-def _raised(error: Exception) -> dict[str, Any]:
+def _raised(error: BaseException) -> dict[str, Any]:
     described = describe_exception(error)
     return {"type": described["type"], "bases": described["bases"], "text": described["text"][:4000]}
 

@@ -1,4 +1,4 @@
-"""Programs and trials as plain data: what is drawn, played in a device, shrunk, kept, and shown as a model.
+"""Programs as plain data: what is drawn, shrunk, kept, and shown as a model; steps.py has what happens to them.
 
 Everything here is frozen; :mod:`conformance.generate.serialization` writes and reads it. Imports no torch.
 """
@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from conformance.generate import AS_CASE, AS_CASE_OF_METHODS
 from conformance.generate.dead_code import needed
 
 #: What a dtype that is written in a program becomes where the program is computed in 64 bits.
@@ -254,145 +253,3 @@ def widened(text: str) -> str:
 def wide_dtype(name: str) -> str:
     """The dtype in which one is held against exact values."""
     return _WIDE.get(name, name)
-
-
-#: How the gradients lie in memory with which one goes back, if not one element behind the other: densely in another
-#: order of the dimensions, or as one element for all, as those of a sum do.
-UPSTREAM = ("other order", "one value")
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Call:
-    """The arguments of a call, and under what it is made.
-
-    ``tied`` says that two arguments are one tensor, or overlap: ``(first, second, "same" | "overlap")``. ``mode`` is
-    "grad", "no_grad", "inference", "autocast", "deterministic" or "default float64"; ``backward`` goes back from the
-    result, ``train`` puts the model into training, ``thread`` makes the call in a fresh thread; ``non_leaf`` says that
-    arguments which require grad were computed, as by a layer before the model; ``differentiable``, that arguments
-    require grad although nothing goes back; ``between``, that the model is called once more, with other values, before
-    it is gone back from the result; ``upstream``, one of UPSTREAM or "", how the
-    gradients lie in memory with which going back begins.
-    """
-
-    arguments: tuple[Argument, ...]
-    mode: str = "no_grad"
-    backward: bool = False
-    train: bool = False
-    thread: bool = False
-    tied: tuple[int, int, str] | None = None
-    method: str = FORWARD
-    non_leaf: bool = False
-    differentiable: bool = False
-    between: bool = False
-    upstream: str = ""
-
-    @property
-    def flags(self) -> dict[str, bool]:
-        """How it is made, beside its mode, by the names that reports have for it."""
-        return {
-            "backward": self.backward,
-            "train": self.train,
-            "thread": self.thread,
-            "non-leaf": self.non_leaf,
-            "requires grad": self.differentiable,
-            "call in between": self.between,
-            "gradient layout": bool(self.upstream),
-        }
-
-    @property
-    def tensors(self) -> list[TensorSpec]:
-        """Those arguments that are tensors."""
-        return [each for each in self.arguments if isinstance(each, TensorSpec)]
-
-
-#: The detail of a step that lowers in another process than the one that plays the trial, which loads what comes of it.
-ELSEWHERE = "elsewhere"
-#: The details of one that says for which sizes: for any, or for those of each call alone.
-DYNAMIC = {"dynamic": True, "static": False}
-#: The detail of one that lowers a model whose weights have become constants of its graph.
-FROZEN = "frozen"
-#: The actions of steps that each make something that can be called.
-MAKES_LOWERED = ("lower", "save_load", "copy")
-#: The details of one that lowers in a mode of PyTorch's, in which no call need be made.
-MODES_OF_LOWERING = ("deterministic", "no_grad", "default float64")
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Step:
-    """One step of a trial. What ``action`` can be is what :mod:`conformance.generate.play` knows.
-
-    ``model`` is the number of a program, of a lowered model, or of neither; ``detail`` is the action's own.
-    """
-
-    action: str
-    model: int = 0
-    detail: str = ""
-    seed: int = 0
-    call: Call | None = None
-
-    def __str__(self) -> str:
-        words = [self.action, str(self.model), self.detail] + ([f"seed {self.seed}"] if self.seed else [])
-        if self.call is not None:
-            words += [f"({', '.join(map(str, self.call.arguments))})", f"mode={self.call.mode}"]
-            words += [name for name, there in self.call.flags.items() if there]
-            words += [f"{self.call.tied[2]} {self.call.tied[:2]}"] if self.call.tied else []
-            words += [f"method={self.call.method}"] if self.call.method != FORWARD else []
-        return " ".join(filter(None, words))
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Trial:
-    """Programs, and what happens to models of them, in order."""
-
-    programs: tuple[Program, ...]
-    steps: tuple[Step, ...]
-
-    def without_dead_code(self) -> Trial:
-        """With programs from which nothing is missing that a result needs."""
-        return dataclasses.replace(self, programs=tuple(each.without_dead_code() for each in self.programs))
-
-    def without_gradients(self) -> Trial:
-        """With calls whose arguments do not require grad, unless something goes back through them."""
-        calls = [step.call and dataclasses.replace(step.call, differentiable=False) for step in self.steps]
-        steps = tuple(dataclasses.replace(each, call=call) for each, call in zip(self.steps, calls, strict=True))
-        return dataclasses.replace(self, steps=steps)
-
-    @property
-    def as_case(self) -> str:
-        """The name of the case that an author's class is asked about for a script of it."""
-        return AS_CASE_OF_METHODS if any(program.others for program in self.programs) else AS_CASE
-
-    @property
-    def is_lowered_elsewhere(self) -> bool:
-        """Whether a step lowers in another process."""
-        return any(step.detail == ELSEWHERE for step in self.steps)
-
-    @property
-    def calls(self) -> list[Call]:
-        """Every call, in order."""
-        return [step.call for step in self.steps if step.call is not None]
-
-    @property
-    def size(self) -> tuple[int, int, int]:
-        """What makes one trial smaller than another: steps, statements, characters."""
-        lines = [line.text for program in self.programs for each in program.all_methods for line in each.lines]
-        return len(self.steps), len(lines), sum(map(len, lines))
-
-    def coarsest(self) -> str:
-        """The floating-point dtype of fewest bits that it has anywhere; "float64" where it has none."""
-        text = " ".join(str(each) for each in self._everything())
-        order = ("bfloat16", "float16", "float32", "complex64")
-        autocast = any(call.mode == "autocast" for call in self.calls)
-        if autocast:
-            return "bfloat16"
-        found = next((name for name in order if re.search(rf"\b{name}\b", text)), "")
-        if not found:
-            return "float64" if "float64" in text or "complex128" in text else "float32"
-        return "float32" if found == "complex64" else found
-
-    def _everything(self) -> Iterator[object]:
-        for program in self.programs:
-            yield program.source()
-            yield from (spec for _, spec in (*program.parameters, *program.buffers))
-        for call in self.calls:
-            yield from call.arguments

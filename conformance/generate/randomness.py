@@ -29,15 +29,19 @@ def drawn_once(mine: Sequence[torch.Tensor], theirs: Sequence[torch.Tensor]) -> 
 def are_two_draws(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> bool:
     """Whether results of plain PyTorch differ in so many elements that no accident makes a backend's the same."""
     pairs = [pair for pair in zip(one, other, strict=False) if pair[0].shape == pair[1].shape]
-    return sum(int((mine != theirs).sum()) for mine, theirs in pairs) >= _MANY
+    return sum(int((~_equal(mine, theirs)).sum()) for mine, theirs in pairs) >= _MANY
 
 
 def is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether two results have the same elements, where NaN is NaN."""
-    if one.shape == other.shape and torch.equal(one, other):
-        if not one.is_floating_point():
-            return True
-        return bool(torch.equal(torch.signbit(one), torch.signbit(other)))
-    if not (one.is_floating_point() or one.is_complex()):
+    """Whether two results have one dtype, one shape and the same elements: NaN is NaN, and no zero is the other."""
+    if one.dtype != other.dtype or one.shape != other.shape:
         return False
-    return bool(((one == other) | ((one != one) & (other != other))).all())
+    same = _equal(one, other)
+    if one.is_floating_point():
+        same &= one.isnan() | (torch.signbit(one) == torch.signbit(other))
+    return bool(same.all())
+
+
+def _equal(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """Which elements are equal; NaN is NaN."""
+    return (one == other) | ((one != one) & (other != other))

@@ -7,19 +7,8 @@ import pickle
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.generate.program import (
-    Absent,
-    Argument,
-    Call,
-    Line,
-    Listed,
-    Method,
-    Program,
-    Scalar,
-    Step,
-    TensorSpec,
-    Trial,
-)
+from conformance.generate.program import Absent, Argument, Line, Listed, Method, Program, Scalar, TensorSpec
+from conformance.generate.steps import Call, Step, Trial
 
 
 def as_plain(trial: Trial) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from typing import Any
 from conformance.api.errors import DeviceEnded
 from conformance.api.fingerprint import fingerprint
 from conformance.api.verdicts import Verdict
-from conformance.generate.axes import PLAIN
-from conformance.generate.judge import Difference
+from conformance.generate.judge import Divergence
+from conformance.generate.kinds import STATE, axes_of, explains, operators_of
 from conformance.generate.places import values_of
-from conformance.generate.program import Trial
+from conformance.generate.steps import Trial
 
 
 @dataclasses.dataclass
@@ -35,12 +35,12 @@ class Finding:
     @property
     def operators(self) -> list[str]:
         """The operators of its programs, each once."""
-        return sorted({name for program in self.trial.programs for name in program.operators})
+        return sorted(operators_of(self.trial))
 
     @property
     def axes(self) -> list[str]:
         """The values of axes that its trial has, without the plainest ones."""
-        return [each for each in values_of(self.trial) if each not in PLAIN]
+        return sorted(axes_of(self.trial))
 
     @property
     def cause(self) -> str:
@@ -89,13 +89,13 @@ class Tally:
         """Whether there is a finding of a cause."""
         return any(each.cause == cause for each in self.findings)
 
-    def explains(self, trial: Trial, differences: Sequence[Difference], count: int) -> bool:
-        """Whether a finding explains a failing trial: it has the same observable, and the trial has all its operators.
-        Then ``count`` is added to the finding's."""
-        operators = {name for program in trial.programs for name in program.operators}
+    def explains(self, trial: Trial, differences: Sequence[Divergence], count: int) -> bool:
+        """Whether a finding explains a failing trial, as :func:`conformance.generate.kinds.explains` says. Then
+        ``count`` is added to the finding's."""
+        observable = differences[0].observable
         for known in self.findings:
-            repeats = known.verdict != Verdict.FLAKY.value
-            if repeats and known.observable == differences[0].observable and operators.issuperset(known.operators):
+            repeats = known.verdict != Verdict.FLAKY.value and observable != STATE
+            if repeats and known.observable == observable and explains(known.trial, trial, observable):
                 known.count += count
                 return True
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from conformance.compare.comparison import DEFAULT_TOLERANCES
-from conformance.generate.program import Trial
+from conformance.generate.steps import Trial
 
 #: Of each dtype the relative and the absolute error that every computation in it may have.
 _FLOORS: Mapping[str, tuple[float, float]] = {

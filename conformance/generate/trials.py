@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from conformance.api import features
 from conformance.generate.calls import Calls
 from conformance.generate.drawing import Draw
-from conformance.generate.program import ELSEWHERE, FROZEN, MODES_OF_LOWERING, Argument, Call, Program, Step, Trial
+from conformance.generate.program import Argument, Program
 from conformance.generate.programs import FAMILIES, Scope, draw_program, with_near_number
+from conformance.generate.steps import BEYOND, ELSEWHERE, FROZEN, MODES_OF_LOWERING, Call, Step, Trial
 from conformance.toolchains import ProgramTraits
 
 #: What happens after the first call of a trial of one program. Where calls of another kind make a compiler start again,
@@ -247,7 +248,7 @@ class _Events:
                 self.steps.append(Step("refill", chosen, call=calls.revalued(first)))
             case "fail":
                 ways = ["a string", "too few", "None"]
-                ways += ["beyond"] * (3 * _has_integers(first))
+                ways += [BEYOND] * (3 * _has_integers(first))
                 how = self._draw.choice(ways)
                 self.steps.append(Step("fail", chosen, how, call=first))
 

@@ -172,6 +172,10 @@ def _goldens(text: str | None) -> Path | None:
     return folder
 
 
+#: A target as an ini option on the command line: `-o conformance_target=...`, `--override-ini=conformance_target=...`.
+_TARGET_SETTING = re.compile(r"conformance_target\s*=.*", re.DOTALL)
+
+
 def published_arguments(config: pytest.Config) -> tuple[str, ...]:
     """The command line without anything that may be a path, or the address of a target."""
     published: list[str] = []
@@ -183,6 +187,9 @@ def published_arguments(config: pytest.Config) -> tuple[str, ...]:
             continue
         if published[-1:] == ["--conformance-target"]:
             published.append(_published_target(str(argument), target))
+            continue
+        if _TARGET_SETTING.search(str(argument)):
+            published.append(_TARGET_SETTING.sub("conformance_target=<overridden>", str(argument)))
             continue
         hidden = "/" in value or "\\" in value
         if not name.startswith("-") and ("/" in name or "\\" in name):

@@ -157,7 +157,7 @@ class _Found:
     def is_enough(self, share: Share, seconds: float) -> bool:
         """Whether the share is used up, by samples that were tried, or by many that the backend left to PyTorch."""
         seen = (self.tried + self._discarded[LEFT]) // _SEEN_FOR_ONE_TRIED
-        return share.is_used_up(max(self.tried, seen), seconds)
+        return share.is_used_up(max(self.tried, seen), 0, seconds)
 
     def is_in_vain(self, operators: int) -> bool:
         """Whether the cell should give up: no sample of a whole round of operators has judged the backend."""

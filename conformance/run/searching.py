@@ -11,8 +11,8 @@ from conformance.api.verdicts import NotExercised, Verdict
 from conformance.generate import TRAINING
 from conformance.generate.budget import Share
 from conformance.generate.engine import Search
-from conformance.generate.program import Trial
 from conformance.generate.programs import Scope
+from conformance.generate.steps import Trial
 from conformance.generate.tally import Finding, Tally
 from conformance.generate.trials import program_trials, scenario_trials
 from conformance.run.cell_context import CellContext

@@ -14,14 +14,7 @@ from conformance.compare.assertions import assert_close
 from conformance.contract import Control, Level, clauses
 from conformance.discovery.describing import Description
 from conformance.run.result import Record
-from conformance.toolchains.dynamo.assertions import (
-    assert_costs_little_more,
-    assert_counts,
-    assert_marks_refused,
-    assert_right_or_refused,
-    assert_same_call,
-    sizes_of,
-)
+from conformance.toolchains.dynamo.assertions import assert_costs_little_more, assert_counts, assert_same_call, sizes_of
 from conformance.toolchains.dynamo.client import DynamoDevice, PreparedCase
 from conformance.toolchains.dynamo.promises import (
     ANY_SIZE,
@@ -34,6 +27,7 @@ from conformance.toolchains.dynamo.promises import (
     OVERLAPPING,
     ZERO_AND_ONE,
 )
+from conformance.toolchains.dynamo.refusals import assert_marks_refused, assert_right_or_refused
 
 #: The rows of both arguments.
 ROWS = ((0, 0), (1, 0))

@@ -13,13 +13,11 @@ from conformance.contract import Control, Level, SpeaksOf, clauses
 from conformance.discovery.describing import Description
 from conformance.run.result import Record
 from conformance.toolchains.dynamo.assertions import (
-    assert_clean_refusal,
     assert_costs_little_more,
     assert_counts,
     assert_right_in_turns,
     assert_same_call,
     calls_of_twin,
-    needs_a_flag,
     sizes_of,
 )
 from conformance.toolchains.dynamo.client import DynamoDevice, PreparedCase
@@ -36,6 +34,7 @@ from conformance.toolchains.dynamo.promises import (
     GIVEN_MODEL,
     REGISTERED,
 )
+from conformance.toolchains.dynamo.refusals import assert_clean_refusal, needs_a_flag
 
 EVERY_CASE: tuple[str, ...] = ()
 REPRESENTATIVE = ("chain", "several_outputs", "parameters", "views")

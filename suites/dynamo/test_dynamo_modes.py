@@ -26,8 +26,6 @@ from conformance.toolchains.dynamo.assertions import (
     assert_same_surroundings,
     assert_same_under,
     assert_same_without_options,
-    assert_taken_or_refused,
-    assert_trained_alike,
     is_repeated,
 )
 from conformance.toolchains.dynamo.client import DynamoDevice, PreparedCase
@@ -38,12 +36,15 @@ from conformance.toolchains.dynamo.promises import (
     DROPOUT,
     DROPPED,
     EQUIVALENT,
+    GENERATOR_STATE,
     GIVEN_MODEL,
     INFERENCE_MODE,
     NO_GRAD,
     OPTIONS,
     SEEDS,
 )
+from conformance.toolchains.dynamo.refusals import assert_taken_or_refused
+from conformance.toolchains.dynamo.training import assert_drawn_anew, assert_trained_alike
 
 GUARDS = ("none", "no_grad", "inference_mode")
 READING = ("repeats_outputs", "returns_views", "strided_result", "odd_strides", "network")
@@ -285,17 +286,20 @@ def test_repeatable(host: DynamoDevice, case: PreparedCase, record: Record) -> N
         assert_equal(again, first, f"{case.name}, lowered again")
 
 
-@clause("modes.seeds", source=(SEEDS, DROPOUT), cases=("dropout",))
+@clause("modes.seeds", source=(SEEDS, GENERATOR_STATE, DROPOUT), cases=("dropout",))
 def test_seeds(host: DynamoDevice, case: PreparedCase, other_case: Callable[[str], PreparedCase]) -> None:
     """PyTorch's seed decides what a model draws: the same seed the same, another seed something else, and each call
     draws anew."""
-    compiled = host.compile(case)
-    one, other, same = host.run_seeded(compiled, case.call.inputs, (1, 2, 1), calls=2)
-    assert_equal(same, one, f"{case.name}: two calls, after the same seed")
-    check(not torch.equal(one[0], one[1]), f"{case.name}: two calls after one seed draw the same")
-    check(not torch.equal(one[0], other[0]), f"{case.name}: the seeds 1 and 2 give the same")
+    for each in (case, other_case("noisy")):
+        one, other, same, again = host.run_seeded(host.compile(each), each.call.inputs, (1, 2, 1, 1), calls=2)
+        assert_equal(same, one, f"{each.name}: two calls, after the same seed")
+        assert_equal(again, one, f"{each.name}: two calls, after the seed that was set last")
+        first, second, rewound = one
+        assert_equal(rewound, first, f"{each.name}: a call after torch.set_rng_state, to what it was before the first")
+        assert_drawn_anew(first, second, f"{each.name}: two calls after one seed")
+        assert_drawn_anew(first, other[0], f"{each.name}: the seeds 1 and 2")
     twice = other_case("dropped_twice")
-    ((first, second),) = host.run_seeded(host.compile(twice), twice.call.inputs, (1,), calls=1)[0]
+    ((first, second),) = host.run_seeded(host.compile(twice), twice.call.inputs, (1,), calls=1)[0][:1]
     check(not torch.equal(first, second), f"{twice.name}: two calls of dropout in one model draw the same")
 
 

@@ -10,7 +10,7 @@ from conformance.contract import Control, Level, clauses
 from conformance.discovery.describing import Description
 from conformance.run.result import Record
 from conformance.toolchains import corpus
-from conformance.toolchains.dynamo.assertions import assert_counts, assert_same_effects, package_of
+from conformance.toolchains.dynamo.assertions import assert_counts, assert_same_effects
 from conformance.toolchains.dynamo.client import DynamoDevice, PreparedCase
 from conformance.toolchains.dynamo.promises import (
     CACHE_ARTIFACTS,
@@ -23,6 +23,7 @@ from conformance.toolchains.dynamo.promises import (
     PACKAGE_INTERFACE,
     PACKAGED,
 )
+from conformance.toolchains.dynamo.refusals import package_of
 
 #: The rows of both arguments.
 ROWS = ((0, 0), (1, 0))
@@ -39,6 +40,7 @@ COMPILED_ALONE = (
     "query_for_each", "smallest_of_windows", "bins", "sum_of_another_dtype", "weekdays", "fewer_places",
     "autoencoder", "view_outlives", "past_dropout", "listed_numbers", "other_listed_numbers",
     "pairwise_distances", "activated", "bounded_activations", "levels_of_a_pyramid", "counted_tokens",
+    "clipped_rows",
 )  # fmt: skip
 EXPORTED_CASES = tuple(case.name for case in corpus("dynamo") if case.name not in NOT_EXPORTED + COMPILED_ALONE)
 REPRESENTATIVE = ("chain", "matmul", "several_outputs", "parameters", "network")

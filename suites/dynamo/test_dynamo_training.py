@@ -13,15 +13,10 @@ from conformance.compare.assertions import assert_close
 from conformance.contract import Control, Level, clauses
 from conformance.discovery.describing import Description
 from conformance.run.result import Record
-from conformance.toolchains.dynamo.assertions import (
-    assert_counts,
-    assert_dropped_alike,
-    assert_nothing_piles_up,
-    assert_trained_alike,
-    assert_training_refused,
-)
+from conformance.toolchains.dynamo.assertions import assert_counts, assert_nothing_piles_up
 from conformance.toolchains.dynamo.client import DynamoDevice, PreparedCase
 from conformance.toolchains.dynamo.promises import AUTOGRAD, BACKWARD, DECLARED, DROPOUT, DROPPED, NO_GRAD
+from conformance.toolchains.dynamo.training import assert_dropped_alike, assert_trained_alike, assert_training_refused
 
 clause = clauses(source=AUTOGRAD, level=Level.CORE, needs=(features.training,))
 

@@ -89,3 +89,11 @@ def test_values_survive_the_way_between_processes() -> None:
     assert back[0].stride() == value[0].stride()
     assert back[0].untyped_storage().data_ptr() == back[1][0].untyped_storage().data_ptr()
     assert_equal(back, value, "value")
+
+
+def test_the_sign_of_nan_is_no_difference_however_close_values_must_be() -> None:
+    nan = torch.tensor([math.nan])
+    with comparing({"float32": (0.0, 0.0)}):
+        assert_close(nan, torch.copysign(nan, torch.tensor(-1.0)), "result")
+        with pytest.raises(ConformanceFailure):
+            assert_close(torch.tensor([0.0]), torch.tensor([-0.0]), "result")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.compare.refusals import operator_named, says_that_it_refuses
+from conformance.compare.refusals import operator_named, operator_refused, says_that_it_refuses
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,17 @@ def test_a_class_can_say_that_it_refuses() -> None:
     assert says_that_it_refuses(["mine.Refused", "NotImplementedError"])
     assert not says_that_it_refuses(["RuntimeError", "Exception"])
     assert not says_that_it_refuses(["unsupported_things.KernelError"])
+
+
+@pytest.mark.parametrize(
+    ("text", "classes", "operator"),
+    [
+        ("IndexError: list index out of range", ["IndexError"], None),
+        ("there is no kernel for this", ["mine.UnsupportedOperator"], "aten::add"),
+        ("RuntimeError: not supported", ["RuntimeError"], "aten::add"),
+        ("aten::mul has no kernel", ["RuntimeError"], "aten::mul"),
+    ],
+)
+def test_what_an_interpreter_was_executing_makes_no_refusal(text: str, classes: list[str], operator: str) -> None:
+    executing = "\n\nWhile executing %add : [num_users=1] = call_function[target=torch.ops.aten.add.Tensor](args = ())"
+    assert operator_refused(text + executing, classes) == operator

@@ -44,6 +44,7 @@ STANDS_IN: dict[Promise, tuple[str, tuple[str, ...]]] = {
     dynamo.INFERENCE_MODE: ("autograd/grad_mode.py", ("cannot be used in computations recorded", "is thread-local")),
     dynamo.AMP: ("amp/autocast_mode.py", ("op-specific dtype",)),
     dynamo.SEEDS: ("random.py", ("random numbers on all devices",)),
+    dynamo.GENERATOR_STATE: ("random.py", ("Sets the random number generator state.",)),
     dynamo.DROPOUT: ("nn/modules/dropout.py", ("independently for each forward call",)),
     dynamo.CACHE_ARTIFACTS: ("compiler/__init__.py", ("all the cache artifacts", "previously serialized via")),
     dynamo.MARKED: ("_dynamo/decorators.py", ("does not allow more than a single value", "we will raise an error")),

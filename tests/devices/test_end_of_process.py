@@ -80,6 +80,15 @@ def test_exit_handlers_that_return_are_all_run(pool: ZygotePool, tmp_path: Path)
     child.end()
 
 
+def test_output_counts_for_the_request_that_it_was_written_in(pool: ZygotePool) -> None:
+    """A process that answers many may write a little in each."""
+    write = "for _ in range(10): os.write(1, b'x' * 2**20)"
+    child = device(pool, f"{at_exit(write)}\n{write}")
+    assert child.call("register", {}, "register").raised is None
+    assert not child.leave("exit")
+    child.end()
+
+
 PLUGIN = """
     import atexit, os
 

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, Phase, settings
 
 from conformance.generate import THEMES_OF_SCENARIOS, TRAINING
 from conformance.generate.drawing import Draw, independent_draws
-from conformance.generate.program import Trial
 from conformance.generate.programs import Scope
+from conformance.generate.steps import Trial
 from conformance.generate.trials import program_trials, scenario_trials
 from conformance.toolchains import toolchain_named
 

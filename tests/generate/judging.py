@@ -11,7 +11,8 @@ from conformance.generate.answers import answered, read
 from conformance.generate.judge import Knowledge, Rules, differences
 from conformance.generate.makers import Shadow
 from conformance.generate.play import know, play
-from conformance.generate.program import Call, Line, Program, Step, TensorSpec, Trial
+from conformance.generate.program import Line, Program, TensorSpec
+from conformance.generate.steps import Call, Step, Trial
 
 Maker = Callable[[torch.nn.Module], Callable[..., Any]]
 

@@ -42,19 +42,27 @@ def test_a_number_is_for_each_cell() -> None:
     assert Budget(120).for_programs(9) == Share(120, 120, None)
     assert Budget(120).for_scenarios(9) == Share(12, 12, None)
     assert Budget(3).for_scenarios(1) == Share(1, 1, None)
-    assert not Budget(3).for_programs(1).is_used_up(2, 1e9)
-    assert Budget(3).for_programs(1).is_used_up(3, 0.0)
+    assert not Budget(3).for_programs(1).is_used_up(2, 2, 1e9)
+    assert Budget(3).for_programs(1).is_used_up(3, 3, 0.0)
 
 
 def test_a_time_is_shared_and_has_a_floor() -> None:
     programs, scenarios = Budget.parse("30s").for_programs(10), Budget.parse("30s").for_scenarios(10)
     assert programs == Share(LEAST_PROGRAMS, None, 3.0)
     assert scenarios == Share(LEAST_SCENARIOS, None, 3.0)
-    assert not programs.is_used_up(LEAST_PROGRAMS - 1, 100.0), "a slow backend is tried that often all the same"
-    assert programs.is_used_up(LEAST_PROGRAMS, 3.0)
-    assert not programs.is_used_up(10_000, 2.9)
+    assert not programs.is_used_up(LEAST_PROGRAMS - 1, 50, 100.0), "a slow backend is tried that often all the same"
+    assert programs.is_used_up(LEAST_PROGRAMS, 50, 3.0)
+    assert not programs.is_used_up(10_000, 20_000, 2.9)
     with pytest.raises(ValueError, match="one cell or more"):
         Budget(1).for_programs(0)
+
+
+def test_a_backend_that_refuses_nearly_everything_is_not_searched_for_ever() -> None:
+    by_number, by_time = Budget(3).for_programs(1), Budget.parse("30s").for_programs(10)
+    assert not by_number.is_used_up(0, 59, 1e9)
+    assert by_number.is_used_up(0, 60, 0.0)
+    assert not by_time.is_used_up(0, 20 * LEAST_PROGRAMS - 1, 1e9)
+    assert by_time.is_used_up(0, 20 * LEAST_PROGRAMS, 3.0)
 
 
 def test_only_nothing_is_turned_off_and_too_little_shows_no_level() -> None:

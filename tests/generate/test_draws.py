@@ -17,20 +17,10 @@ from conformance.generate.dead_code import names_used
 from conformance.generate.grammar import Abandoned, Builder
 from conformance.generate.grammar.patterns import nearly_again
 from conformance.generate.inputs import arguments_of
-from conformance.generate.play import build
-from conformance.generate.program import (
-    ELSEWHERE,
-    FROZEN,
-    MODES_OF_LOWERING,
-    OPTIONAL,
-    Call,
-    Line,
-    Listed,
-    Program,
-    Scalar,
-    TensorSpec,
-)
+from conformance.generate.models import build
+from conformance.generate.program import OPTIONAL, Line, Listed, Program, Scalar, TensorSpec
 from conformance.generate.serialization import as_plain, trial_from_plain
+from conformance.generate.steps import ELSEWHERE, FROZEN, MODES_OF_LOWERING, Call
 from conformance.toolchains import toolchain_named
 
 #: Hundreds of trials are drawn for each.

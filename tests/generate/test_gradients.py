@@ -10,7 +10,8 @@ import torch
 from generate.judging import found, trial_of
 
 from conformance.generate.gradients import gradients_of, no_longer_given
-from conformance.generate.program import UPSTREAM, TensorSpec
+from conformance.generate.program import TensorSpec
+from conformance.generate.steps import UPSTREAM
 from conformance.toolchains.dynamo.verbs.training import weighted
 
 #: Activations whose gradients at NaN eager PyTorch gives by the place of an element.

@@ -15,6 +15,7 @@ from conformance.generate.judge import Knowledge, Rules, differences
 from conformance.generate.makers import Shadow
 from conformance.generate.play import play
 from conformance.generate.program import Line, Program, TensorSpec
+from conformance.generate.steps import BEYOND, Step
 from conformance.toolchains import toolchain_named
 
 
@@ -36,6 +37,68 @@ def test_plain_pytorch_is_right() -> None:
 )
 def test_a_changed_result_is_seen(observable: str, change: Callable[[Any], Any]) -> None:
     assert observable in found(ADD, changed(change))
+
+
+@pytest.mark.parametrize("lay", [lambda data: data.t().contiguous().t(), torch.clone])
+def test_an_argument_that_lies_otherwise_afterwards_is_seen(lay: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    def around(module: torch.nn.Module) -> Callable[..., Any]:
+        def call(x: torch.Tensor) -> Any:
+            result = module(x)
+            x.data = lay(x.data)
+            return result
+
+        return call
+
+    assert found(ADD, around) == ["writes"]
+
+
+def test_what_becomes_of_an_argument_beside_its_values_is_seen() -> None:
+    def around(change: Callable[[torch.Tensor], Any]) -> Callable[[torch.nn.Module], Callable[..., Any]]:
+        return lambda module: lambda x: (module(x), change(x))[0]
+
+    assert found(ADD, around(lambda x: x.requires_grad_())) == ["writes"]
+    assert found(ADD, around(lambda x: setattr(x, "grad", torch.ones_like(x)))) == ["writes"]
+
+
+def test_a_gradient_fewer_is_a_difference() -> None:
+    weight = dataclasses.replace(FLOAT, grad=True)
+    program = Program((("x0", "Tensor"),), (Line("mul", "v0 = x0 * self.w0"),), "v0", parameters=(("w0", weight),))
+    trial = dataclasses.replace(trial_of("", FLOAT, calls=2, mode="grad", backward=True), programs=(program,))
+
+    def around(module: torch.nn.Module) -> Callable[..., Any]:
+        def call(x: torch.Tensor) -> Any:
+            result = module(x)
+            module.get_parameter("w0").requires_grad_(False)
+            return result
+
+        return call
+
+    assert found(trial, lambda module: module) == []
+    assert "gradients" in found(trial, around)
+
+
+def test_random_results_of_other_sizes_are_told_apart() -> None:
+    trial = trial_of("v0 = (torch.rand(64), torch.rand(64))", FLOAT, marks=("random",))
+    assert found(trial, changed(lambda result: (result[0], result[1][:63]))) == ["shape"]
+    trial = trial_of("v0 = (torch.rand(64) * float('nan'), torch.rand(64) * float('nan'))", FLOAT, marks=("random",))
+    assert found(trial, lambda module: module) == []
+
+
+def test_a_well_formed_call_may_not_be_refused() -> None:
+    trial = trial_of("v0 = x0 * 2", TensorSpec("int64", (3,)))
+    call = trial.calls[0]
+
+    def around(module: torch.nn.Module) -> Callable[..., Any]:
+        def only_small(x: Any) -> Any:
+            if not isinstance(x, torch.Tensor) or x.abs().max() > 2**16:
+                raise RuntimeError("no")
+            return module(x)
+
+        return only_small
+
+    for detail, expected in (("None", []), (BEYOND, ["error"])):
+        failing = dataclasses.replace(trial, steps=(*trial.steps, Step("fail", 0, detail, call=call)))
+        assert found(failing, around, Rules(signatures=True))[:1] == expected
 
 
 def test_strides_that_nobody_promises_judge_nobody() -> None:

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 import torch
 
+from conformance.api.errors import DeviceTimeout, HarnessError, SubjectError
 from conformance.generate.judge import Rules
-from conformance.generate.laboratory import Discarded, Laboratory, Refused
+from conformance.generate.laboratory import Discarded, Ended, Laboratory, Refused
 from conformance.generate.makers import NotLowered, Shadow
 from conformance.generate.play import know, play
-from conformance.generate.program import Call, Line, Program, Step, TensorSpec, Trial
+from conformance.generate.program import Line, Program, TensorSpec
 from conformance.generate.serialization import trial_from_bytes
+from conformance.generate.steps import Call, Step, Trial
 
 
 class Device:
@@ -65,17 +67,19 @@ def laboratory_of(
     *,
     may_refuse: bool = True,
     alone: Shadow | None = None,
+    beside: Device | None = None,
     rules: Rules | None = None,
+    timed_out: Callable[[], None] = lambda: None,
 ) -> Laboratory:
-    """A laboratory of two devices; what the toolchain does ``alone`` may excuse."""
+    """A laboratory of two devices; what the toolchain does ``alone``, or the device ``beside``, may excuse."""
     return Laboratory(
         lambda: control,  # type: ignore[arg-type,return-value]
         lambda: subject,  # type: ignore[arg-type,return-value]
         lambda: subject,  # type: ignore[arg-type,return-value]
-        [lambda: Device(alone or Shadow(copies=False))],  # type: ignore[list-item,return-value]
+        [lambda: beside or Device(alone or Shadow(copies=False))],  # type: ignore[list-item,return-value]
         rules=rules or Rules(),
         seconds=lambda: 60.0,
-        timed_out=lambda: None,
+        timed_out=timed_out,
         may_refuse=may_refuse,
     )
 
@@ -248,3 +252,49 @@ def test_rows_that_cannot_be_read_are_the_backends_error() -> None:
     laboratory = laboratory_of(Device(Shadow(copies=False)), Garbled(Shadow(copies=False)))
     (found,) = laboratory.differences(trial_of(FINE, result="v0"))
     assert (found.observable, "cannot be read" in found.text) == ("error", True)
+
+
+def test_what_was_wrong_before_an_operator_was_refused_is_found() -> None:
+    trial = trial_of(FINE, result="v0")
+    later = Call((TensorSpec("float64", (6,)),), mode="grad")
+    trial = dataclasses.replace(trial, steps=(*trial.steps, Step("call", call=later)))
+
+    def off(by: float) -> Callable[[torch.Tensor], torch.Tensor]:
+        def call(x: torch.Tensor) -> torch.Tensor:
+            if x.dtype == torch.float64:
+                raise NotLowered(NotImplementedError("aten::add is not supported for float64"))
+            return x + by
+
+        return call
+
+    with pytest.raises(Refused, match="aten::add"):
+        observables(trial, Backend(off(1.0)))
+    assert observables(trial, Backend(off(1.5))) == ["values"]
+
+
+def test_what_cannot_be_asked_excuses_nothing() -> None:
+    class Absent(Device):
+        def call(self, verb: str, phase: str, seconds: float, *, trial: bytes, **arguments: Any) -> Any:
+            raise SubjectError("register", "ImportError", ("Exception",), "no such library")
+
+    laboratory = laboratory_of(
+        Device(Shadow(copies=False)), Device(Backend(lambda x: x + 2)), beside=Absent(Shadow(copies=False))
+    )
+    with pytest.raises(HarnessError, match=r"could not be asked.*no such library"):
+        laboratory.differences(trial_of(FINE, result="v0"))
+
+
+def test_a_timeout_counts_only_where_nothing_excuses_it() -> None:
+    class Slow(Device):
+        def call(self, verb: str, phase: str, seconds: float, *, trial: bytes, **arguments: Any) -> Any:
+            raise DeviceTimeout("run", seconds=2.0)
+
+    counted: list[None] = []
+    slow = Slow(Shadow(copies=False))
+    for beside, expected, error in ((slow, 0, Discarded), (Device(Shadow(copies=False)), 1, Ended)):
+        laboratory = laboratory_of(
+            Device(Shadow(copies=False)), slow, beside=beside, timed_out=lambda: counted.append(None)
+        )
+        with pytest.raises(error):
+            laboratory.differences(trial_of(FINE, result="v0"))
+        assert len(counted) == expected

@@ -14,8 +14,9 @@ from conformance.generate.makers import Shadow
 from conformance.generate.moving import lowered_elsewhere
 from conformance.generate.places import values_of
 from conformance.generate.play import know, play
-from conformance.generate.program import ELSEWHERE, Call, Line, Program, Step, TensorSpec, Trial
+from conformance.generate.program import Line, Program, TensorSpec
 from conformance.generate.serialization import trial_from_bytes
+from conformance.generate.steps import ELSEWHERE, Call, Step, Trial
 
 _WEIGHTED = Program(
     (("x", "Tensor"),),

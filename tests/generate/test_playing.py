@@ -16,13 +16,16 @@ from generate.test_programs import PROGRAM, SPEC
 from support.places import REPOSITORY
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from conformance.devices.protocol import Subject
 from conformance.generate.answers import answered, read
 from conformance.generate.held import Held
 from conformance.generate.inputs import make, spoilt
 from conformance.generate.judge import Knowledge, Rules, differences
 from conformance.generate.makers import Shadow
-from conformance.generate.play import build, change_weights, play
-from conformance.generate.program import OPTIONAL, Absent, Call, Line, Method, Program, Scalar, Step, Trial
+from conformance.generate.models import build, change_weights
+from conformance.generate.play import Misdrawn, play
+from conformance.generate.program import OPTIONAL, Absent, Line, Method, Program, Scalar
+from conformance.generate.steps import Call, Step, Trial
 
 
 def test_a_second_method_computes_what_it_says_with_the_same_state() -> None:
@@ -65,6 +68,37 @@ def test_what_cannot_be_read_of_a_result_is_the_backends_error() -> None:
     trial = Trial((PROGRAM,), (Step("model"), Step("lower"), Step("call", call=call)))
     rows = read(answered(play(trial, Odd(copies=True))), trial)
     assert (rows[2]["raised"]["type"], rows[2]["phase"]) == ("RuntimeError", "run")
+
+
+@pytest.mark.parametrize("error", [AssertionError("mine"), SystemExit(1)])
+def test_whatever_a_backend_raises_is_its_error(error: BaseException) -> None:
+    class Raising(Shadow):
+        def lower(self, module: torch.nn.Module, *, dynamic: bool | None) -> Any:
+            raise error
+
+    trial = Trial((PROGRAM,), (Step("model"), Step("lower")))
+    row = read(answered(play(trial, Raising(copies=True))), trial)[1]
+    assert (row["raised"]["type"], row["phase"]) == (type(error).__name__, "lower")
+
+
+def test_what_a_backend_raises_when_it_is_to_forget_is_its_error() -> None:
+    class Unforgetting(Shadow):
+        def forget(self) -> None:
+            raise RuntimeError("never")
+
+    with pytest.raises(Subject.Raised) as raised:
+        play(Trial((PROGRAM,), (Step("model"), Step("lower"))), Unforgetting(copies=True))
+    assert str(raised.value.original) == "never"
+
+
+def test_a_step_that_no_model_can_take_is_a_mistake_of_the_harness() -> None:
+    class Unmoved:
+        lower, reset, forget = Shadow.lower, Shadow.reset, Shadow.forget
+        _copies = True
+
+    trial = Trial((PROGRAM,), (Step("model"), Step("lower"), Step("copy")))
+    with pytest.raises(Misdrawn):
+        play(trial, Unmoved())
 
 
 def test_a_result_without_memory_is_the_backends_error() -> None:

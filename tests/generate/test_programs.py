@@ -18,11 +18,12 @@ from conformance.generate.axes import AXES
 from conformance.generate.grammar import RULES, Abandoned, Builder, Rule
 from conformance.generate.grammar.lacking import AlikeOperands, NotAlike
 from conformance.generate.inputs import arguments_of, make
+from conformance.generate.models import build
 from conformance.generate.places import values_of
-from conformance.generate.play import build
-from conformance.generate.program import FORWARD, SECOND, Absent, Call, Line, Program, Step, TensorSpec, Trial
+from conformance.generate.program import FORWARD, SECOND, Absent, Line, Program, TensorSpec
 from conformance.generate.programs import Scope
 from conformance.generate.serialization import as_plain, trial_from_plain
+from conformance.generate.steps import Call, Step, Trial
 from conformance.toolchains import toolchain_named
 
 SPEC = TensorSpec("float32", (3, 4), seed=5)

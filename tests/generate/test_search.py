@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from conformance.api.errors import DeviceTimeout
 from conformance.generate.budget import Share
 from conformance.generate.engine import Search
-from conformance.generate.judge import Difference, Rules
+from conformance.generate.judge import Divergence, Rules
 from conformance.generate.kept import Kept
 from conformance.generate.laboratory import Ended, Laboratory
-from conformance.generate.program import Call, Line, Program, Step, TensorSpec, Trial
+from conformance.generate.program import Line, Program, TensorSpec
 from conformance.generate.programs import Scope
+from conformance.generate.steps import Call, Step, Trial
 from conformance.generate.tally import Tally
 from conformance.generate.trials import program_trials
 from conformance.toolchains import toolchain_named
@@ -51,13 +52,13 @@ class FakeLaboratory:
 
     close = fresh
 
-    def differences(self, trial: Trial, *, leaks: bool = False) -> list[Difference]:
+    def differences(self, trial: Trial, *, leaks: bool = False) -> list[Divergence]:
         self.played.append(trial)
         self.all.append((trial, self.haste))
         observable = self._judge(trial)
         if observable == "hang":
             raise Ended(DeviceTimeout("run", seconds=2.0))
-        return [Difference(2, observable, "otherwise")] if observable else []
+        return [Divergence(2, observable, "otherwise")] if observable else []
 
 
 def says(operator: str, observable: str) -> Callable[[Trial], str]:

@@ -13,7 +13,8 @@ from conformance.compare.packed import packed, unpacked
 from conformance.generate.answers import answered, read
 from conformance.generate.makers import Shadow
 from conformance.generate.play import play
-from conformance.generate.program import Call, Line, Program, Step, TensorSpec, Trial
+from conformance.generate.program import Line, Program, TensorSpec
+from conformance.generate.steps import Call, Step, Trial
 
 FLOAT = TensorSpec("float32", (5, 3), seed=3)
 PROGRAM = Program((("x0", "Tensor"),), (Line("add", "v0 = x0 + 1.0"),), "v0")

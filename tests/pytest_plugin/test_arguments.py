@@ -20,6 +20,12 @@ from conformance.pytest_plugin._options import published_arguments
             ["--conformance-target", "ssh=old@host", "--conformance-target=ssh=me@host"],
             ["--conformance-target", "<overridden>", "--conformance-target=ssh"],
         ),
+        (["-o", "conformance_target=ssh=me@host"], ["-o", "conformance_target=<overridden>"]),
+        (["-oconformance_target=ssh=me@host"], ["-oconformance_target=<overridden>"]),
+        (
+            ["--override-ini=conformance_target = ssh=me@host", "-v"],
+            ["--override-ini=conformance_target=<overridden>", "-v"],
+        ),
     ],
 )
 def test_no_argument_tells_an_address(given: list[str], published: list[str]) -> None:

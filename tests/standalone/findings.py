@@ -14,7 +14,7 @@ from conformance.compare.comparison import Margin
 from conformance.compare.values import encode
 from conformance.contract import shipped_clauses
 from conformance.devices import Limits
-from conformance.generate.program import Trial
+from conformance.generate.steps import Trial
 from conformance.generate.tally import Finding
 from conformance.run.plan import cells_of
 from conformance.run.result import Record, Result

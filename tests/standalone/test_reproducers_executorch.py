@@ -12,7 +12,8 @@ from support.project import Project, Run
 from support.scaffolded import change, install_new
 from support.scripts import Told, run_script, scripts_of
 
-from conformance.generate.program import Call, Line, Program, Step, TensorSpec, Trial
+from conformance.generate.program import Line, Program, TensorSpec
+from conformance.generate.steps import Call, Step, Trial
 from conformance.standalone.reproducers._scenario import ReproducedBackend
 from conformance.toolchains import Reproduction, toolchain_named
 

@@ -14,7 +14,8 @@ from standalone.findings import files_of, written
 from support.scripts import Told, code_of, run_script
 
 from conformance.generate.inputs import make
-from conformance.generate.program import Call, Line, Method, Program, Scalar, Step, TensorSpec, Trial
+from conformance.generate.program import Line, Method, Program, Scalar, TensorSpec
+from conformance.generate.steps import Call, Step, Trial
 from conformance.standalone.reproducers import _trial
 from conformance.standalone.reproducers._scenario import CannotReproduce
 from conformance.standalone.reproducers._straight import Trials

@@ -21,8 +21,8 @@ from conformance.compare.packed import packed, unpacked
 from conformance.compare.values import decode, encode
 from conformance.devices import Device
 from conformance.toolchains.declarations import Value, ask, expected, reading
-from conformance.toolchains.dynamo.assertions import assert_dropped_alike
 from conformance.toolchains.dynamo.client import Trained
+from conformance.toolchains.dynamo.training import assert_dropped_alike
 from conformance.toolchains.torchscript.answers import Graph
 from conformance.toolchains.torchscript.client import Ability, Module, Step, TorchScriptDevice
 from conformance.toolchains.torchscript.damage.archive import debug_handles, flips, records, truncations

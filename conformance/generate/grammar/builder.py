@@ -232,7 +232,7 @@ class Builder:
         """
         if operator in self.traits.lacks:
             raise Abandoned
-        names = [self._name() for _ in range(several)]
+        names = [self.name() for _ in range(several)]
         expression = self._spelt(expression)
         result = self._evaluate(like or expression)
         results = list(result) if isinstance(result, tuple | list) else [result]
@@ -284,7 +284,8 @@ class Builder:
 
     def name(self) -> str:
         """A name that no value has."""
-        return self._name()
+        self._counter += 1
+        return f"v{self._counter - 1}"
 
     def _spelt(self, text: str) -> str:
         return spelt(text, self.draw.chance)
@@ -297,10 +298,6 @@ class Builder:
             raise  # the rule is wrong, and not what it was drawn for
         except Exception:  # PyTorch refuses arguments by exceptions of any kind
             raise Abandoned from None
-
-    def _name(self) -> str:
-        self._counter += 1
-        return f"v{self._counter - 1}"
 
     def _add(self, value: Value) -> Value:
         self._names.setdefault(value.name, value.meta)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch
+
 from conformance.generate.grammar.builder import Builder
 from conformance.generate.grammar.rules import rule
 
@@ -92,6 +94,29 @@ def by_a_whole_number(b: Builder) -> None:
         ("__rshift__", f"{one} >> {b.draw.of(1, 2)}"),
         ("__lshift__", f"{one} << {b.draw.of(1, 2)}"),
         ("bitwise_and", f"{one} & {number}"),
+    )
+    b.make(name, text)
+
+
+@rule("dtypes", "integers", "elementwise", weight=2, operators=3)
+def beyond_32_bits(b: Builder) -> None:
+    """Hashes, crossed identifiers and time stamps: 64 bits hold them, and 32 do not; and what is made of them."""
+    one = b.pick(lambda value: value.integral if "mixed_dtypes" not in b.missing else value.dtype == torch.int64)
+    wide = str(one) if one.dtype == torch.int64 else f"{one}.to(torch.int64)"
+    name, text = b.draw.of(
+        ("mul", f"({wide} * 31 + 7) * 1000000007"),
+        ("mul", f"{wide} * 100003 * 100019"),
+        ("add", f"{wide} * 86400000 + 1700000000000"),
+        ("add", f"({wide} << 33) + {wide}"),
+        ("bitwise_xor", f"{wide} ^ ({wide} << 37)"),
+    )
+    (large,) = b.make(name, text)
+    name, text = b.draw.of(
+        ("remainder", f"{large} % 97"),
+        ("floor_divide", f"{large} // 86400000"),
+        ("__rshift__", f"{large} >> 30"),
+        ("sub", f"{large} - 1700000000000"),
+        ("gt", f"{large} > 8589934592") if "booleans" not in b.missing else ("remainder", f"{large} % 101"),
     )
     b.make(name, text)
 

@@ -31,7 +31,7 @@ from conformance.toolchains import toolchain_named
 _MOST_FINDINGS = 3
 #: Functions that play trials and some scripts need, by their modules.
 _PLAYED_BY = {
-    "conformance.generate.play": ("as_trained", "change_weights"),
+    "conformance.generate.models": ("as_trained", "change_weights"),
     "conformance.generate.gradients": ("gradients_of",),
     "conformance.generate.call_modes": ("deterministic", "default_dtype"),
 }

@@ -9,18 +9,9 @@ from typing import Any
 import torch
 
 from conformance.generate.inputs import arguments_of
-from conformance.generate.play import made_state
-from conformance.generate.program import (
-    DYNAMIC,
-    ELSEWHERE,
-    FORWARD,
-    FROZEN,
-    MODES_OF_LOWERING,
-    Call,
-    Program,
-    Step,
-    Trial,
-)
+from conformance.generate.models import made_state
+from conformance.generate.program import FORWARD, Program
+from conformance.generate.steps import BEYOND, DYNAMIC, ELSEWHERE, FROZEN, MODES_OF_LOWERING, Call, Step, Trial
 
 #: A tensor of more elements stands in inputs.pt.
 _MOST_INLINE = 64
@@ -33,9 +24,8 @@ _MODES = {
 }
 _SPOILT = {
     "too few": "{}[:-1]",
-    "too many": "[*{}, 1]",
     "a string": '["not a tensor", *{}[1:]]',
-    "beyond": (
+    BEYOND: (
         "[each + 10**6 if isinstance(each, torch.Tensor) and each.dtype in (torch.int64, torch.int32) else each"
         " for each in {}]"
     ),

@@ -81,6 +81,7 @@ class step:
     def __enter__(self) -> step:
         print(self.name, file=sys.stderr, flush=True)
         self.before = {name: each.detach().clone() for name, each in self._named().items()}
+        self.places = {name: place_of(each) for name, each in self._named().items()}
         self.random, self.state = torch.get_rng_state(), state()
         return self
 
@@ -93,6 +94,9 @@ class step:
             for name, each in named.items()
             if name not in self.before or not same(each, self.before[name])
         }
+        seen["moved"] = [
+            name for name, each in named.items() if name in self.places and place_of(each) != self.places[name]
+        ]
         seen["random state"] = not torch.equal(self.random, torch.get_rng_state())
         seen["process state"] = [f"{was} -> {now}" for was, now in zip(self.state, state(), strict=True) if was != now]
         if error is not None:
@@ -127,6 +131,14 @@ def strides_of(tensor: torch.Tensor) -> Any:
     return [stride if size > 1 else 0 for size, stride in zip(tensor.shape, tensor.stride(), strict=True)] * bool(
         tensor.numel()
     )
+
+
+def place_of(tensor: torch.Tensor) -> Any:
+    """How a tensor lies, and where."""
+    if tensor.layout != torch.strided or not tensor.numel():
+        return None
+    strides = [stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if size > 1]
+    return strides, tensor.storage_offset(), tensor.untyped_storage().data_ptr()
 
 
 def state() -> list[str]:
@@ -189,6 +201,8 @@ def differences(mine: dict[str, Any], theirs: dict[str, Any]) -> list[tuple[str,
     missing = [name for name in theirs["writes"] if name not in mine["writes"]]
     if missing and KEEPS["writes"] and "error" not in theirs:
         found.append(("writes", missing[0], theirs["writes"][missing[0]], None))
+    if moved := [name for name in mine["moved"] if name not in theirs["moved"]]:
+        found.append(("writes", moved[0], "lies as it lay", "has other strides, or lies elsewhere"))
     for what in ("random state", "process state"):
         if bool(mine[what]) != bool(theirs[what]) and not (IS_RANDOM and what == "random state"):
             found.append((what, "", theirs[what], mine[what]))

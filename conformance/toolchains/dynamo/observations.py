@@ -13,7 +13,7 @@ from conformance.toolchains.declarations import expected
 class Observation:
     """Everything that a caller can observe of one call: what it returned and left its arguments as, the parameters and
     buffers whose values it changed, which tensors among the arguments it has written to, and by name ("argument 0",
-    "result 1") what is true of each tensor beside its values."""
+    "result 1", the name of a parameter that was moved) what is true of each tensor beside its values."""
 
     result: Any
     arguments: tuple[Any, ...]

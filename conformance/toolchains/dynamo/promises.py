@@ -118,6 +118,11 @@ AMP = Promise(
 SEEDS = Promise(
     f"{_DOCS}/generated/torch.manual_seed.html", "torch.manual_seed seeds what draws random numbers, on all devices."
 )
+GENERATOR_STATE = Promise(
+    f"{_DOCS}/generated/torch.set_rng_state.html",
+    "torch.set_rng_state sets the state of the generator of random numbers, so that what was drawn from it is drawn "
+    "again.",
+)
 DROPOUT = Promise(
     f"{_DOCS}/generated/torch.nn.Dropout.html",
     "Elements are zeroed with the probability that is given, and are chosen anew for each call.",

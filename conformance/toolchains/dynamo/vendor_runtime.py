@@ -13,8 +13,8 @@ from conformance.api.verdicts import NotApplicable, NotExercised
 from conformance.compare.assertions import assert_close
 from conformance.discovery.describing import Description
 from conformance.run.result import Record
-from conformance.toolchains.dynamo.assertions import is_clean_refusal
 from conformance.toolchains.dynamo.client import DynamoDevice, PreparedCase
+from conformance.toolchains.dynamo.refusals import is_clean_refusal
 
 #: What a step came to: it worked; an error said what is missing; another error; the numbers are wrong; they are right,
 #: and PyTorch computed them where the backend says that it does.

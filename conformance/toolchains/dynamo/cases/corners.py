@@ -97,7 +97,6 @@ class BooleanSums(torch.nn.Module):
 @case(
     "promotion",
     f.mixed_dtypes,
-    f.integers,
     f.zero_dim,
     f.half_precision,
     f.float64,
@@ -108,6 +107,7 @@ class BooleanSums(torch.nn.Module):
             for _ in "ab"
         ]
     },
+    touches=(f.integers,),
 )
 class Promotion(torch.nn.Module):
     """A tensor without dimensions, and a Python number, count for less than one with dimensions of the same kind."""

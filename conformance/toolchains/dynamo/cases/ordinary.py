@@ -121,12 +121,14 @@ class SmallestOfWindows(torch.nn.Module):
 
 @case(
     "bins",
-    f.integers,
     f.elementwise,
     f.booleans,
     f.several_outputs,
     samples=lambda make: {"forward": [(make.integers(12, low=-3, high=6),) for _ in "ab"]},
-    touches=(f.mixed_dtypes,),
+    touches=(
+        f.integers,
+        f.mixed_dtypes,
+    ),
 )
 class Bins(torch.nn.Module):
     """Whole numbers that are compared with fractions, and put into bins, of which they are the bounds."""
@@ -150,10 +152,10 @@ class SumOfAnotherDtype(torch.nn.Module):
 
 @case(
     "weekdays",
-    f.integers,
     f.elementwise,
     f.several_outputs,
     samples=lambda make: {"forward": [(make.integers(6, low=1_600_000_000, high=1_800_000_000),) for _ in "ab"]},
+    touches=(f.integers,),
 )
 class Weekdays(torch.nn.Module):
     """Days, minutes and more of seconds since 1970, which are more than a float of 32 bits can count."""
@@ -165,8 +167,8 @@ class Weekdays(torch.nn.Module):
 @case(
     "fewer_places",
     f.views,
-    f.integers,
     samples=lambda make: {"forward": [(make.floats(3, 5, 4), make.integers(2, 2, 3, low=0, high=5)) for _ in "ab"]},
+    touches=(f.integers,),
 )
 class FewerPlaces(torch.nn.Module):
     """Looks up fewer rows, and fewer columns, than the table has."""

@@ -251,10 +251,10 @@ class Grouped(torch.nn.Module):
 
 @case(
     "quotients",
-    f.integers,
     f.elementwise,
     f.several_outputs,
     samples=lambda make: {"forward": [(make.integers(12),), (make.integers(12, dtype=torch.int32),)]},
+    touches=(f.integers,),
 )
 class Quotients(torch.nn.Module):
     """Quotients of whole numbers below zero and their remainders, rounded down and towards zero."""

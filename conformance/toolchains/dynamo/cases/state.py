@@ -49,6 +49,27 @@ class WritesBuffer(torch.nn.Module):
         return self.total * 2 - torch.relu(y)
 
 
+@case(
+    "clipped_rows",
+    f.input_mutation,
+    f.parameters,
+    f.matmul,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.integers(5, low=0, high=7),) for _ in "ab"]},
+    touches=(f.integers,),
+)
+class ClippedRows(torch.nn.Module):
+    """Rows that are looked up, and too long, are made shorter in the table itself, which is used once more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = torch.nn.Embedding(7, 3, max_norm=0.8)
+
+    def forward(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        found = torch.relu(self.table(rows) * 2)
+        return found - 1, found @ self.table.weight.t()
+
+
 @case("returns_views", f.views, f.several_outputs, samples=pairs(4, 3))
 class ReturnsViews(torch.nn.Module):
     """Of an argument, of one another, and an argument itself."""

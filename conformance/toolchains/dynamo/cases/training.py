@@ -168,6 +168,21 @@ class Dropout(torch.nn.Module):
 
 
 @case(
+    "noisy",
+    f.random_numbers,
+    f.elementwise,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.positive(40, 50),)] * 2},
+)
+class Noisy(torch.nn.Module):
+    """A step of a sampler: normal and uniform numbers, and some that are zero or one."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        kept = torch.bernoulli(torch.full_like(x, 0.5))
+        return torch.randn_like(x) * 0.5 + x, torch.rand_like(x) * x, torch.randn(40, 50) - kept
+
+
+@case(
     "dropped_twice",
     f.random_numbers,
     f.elementwise,

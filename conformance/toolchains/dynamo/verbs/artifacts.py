@@ -55,10 +55,8 @@ def load_exported(session: Session, program: bytes, case: str) -> int:
 def package(session: Session, model: int, inputs: bytes) -> bytes:
     """Compile a model ahead of time for such inputs (``aot_compile``), and save what came of it."""
     module = session.get(model).module
-    backend = session.backend
-    mode, options = (backend.mode, dict(backend.options) or None) if backend else (None, None)
     with Subject(), tempfile.TemporaryDirectory() as folder:
-        compiled: Any = torch.compile(module, backend=session.backend_name, mode=mode, options=options, fullgraph=True)
+        compiled: Any = torch.compile(module, **session.settings, fullgraph=True)
         path = Path(folder, "package")
         compiled.forward.aot_compile((decode(inputs), {})).save_compiled_function(str(path))
         return path.read_bytes()

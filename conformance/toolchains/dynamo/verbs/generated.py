@@ -28,14 +28,10 @@ class _Maker:
 
     def __init__(self, session: Session) -> None:
         _measure_no_guards()
-        backend = session.backend
-        self._name = session.backend_name
-        self._mode, self._options = (backend.mode, dict(backend.options) or None) if backend else (None, None)
+        self._settings = session.settings
 
     def lower(self, module: torch.nn.Module, *, dynamic: bool | None) -> Callable[..., Any]:
-        compiled: Callable[..., Any] = torch.compile(
-            module, backend=self._name, mode=self._mode, options=self._options, dynamic=dynamic
-        )
+        compiled: Callable[..., Any] = torch.compile(module, **self._settings, dynamic=dynamic)
         return compiled
 
     def reset(self) -> None:

@@ -20,7 +20,7 @@ def called(function: Callable[..., Any], inputs: bytes, mode: str) -> tuple[Any,
         tensors = decode(inputs)
         if mode != "backward":
             return tuple(function(*tensors))
-    leaves = leaves_of(tensors)
+    leaves = differentiable_of(tensors)
     for each in leaves:
         each.requires_grad_()
     results = tuple(function(*tensors))
@@ -31,7 +31,7 @@ def called(function: Callable[..., Any], inputs: bytes, mode: str) -> tuple[Any,
     return (*(each.detach() for each in results), *gradients)
 
 
-def leaves_of(tensors: Iterable[torch.Tensor]) -> list[torch.Tensor]:
+def differentiable_of(tensors: Iterable[torch.Tensor]) -> list[torch.Tensor]:
     """Those by which gradients are taken, in their order."""
     return [each for each in tensors if each.dim() and (each.is_floating_point() or each.is_complex())]
 

@@ -46,10 +46,7 @@ def compile(session: Session, model: int, by_name: bool = False, dynamic: bool |
     module = session.get(model).module
     with Subject():
         if by_name:
-            backend = session.backend
-            mode, options = (backend.mode, dict(backend.options) or None) if backend else (None, None)
-            function = torch.compile(module, backend=session.backend_name, mode=mode, options=options, dynamic=dynamic)
-            return session.keep(Model(module, function))
+            return session.keep(Model(module, torch.compile(module, **session.settings, dynamic=dynamic)))
         watch = session.watch()
         return session.keep(Model(module, torch.compile(module, backend=watch, dynamic=dynamic), watch))
 

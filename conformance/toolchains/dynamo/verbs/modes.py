@@ -116,14 +116,18 @@ def run_in_threads(
 
 @verb
 def run_seeded(session: Session, model: int, inputs: bytes, seeds: Sequence[int], calls: int) -> list[list[bytes]]:
-    """For each seed so many calls of a model, one after the other: the results, encoded."""
+    """For each seed so many calls of a model, one after the other, and one more after the state of the generator before
+    the first is set again: the results, encoded."""
     function = session.get(model).function
     found = []
     state = torch.get_rng_state()
     with Subject():
         for seed in seeds:
             torch.manual_seed(seed)
+            seeded = torch.get_rng_state()
             found.append([encode(function(*decode(inputs))) for _ in range(calls)])
+            torch.set_rng_state(seeded)
+            found[-1].append(encode(function(*decode(inputs))))
     torch.set_rng_state(state)
     return found
 

@@ -38,7 +38,8 @@ def observe(
 
     The row has ``result``: what it returned, what it left its arguments as, and the parameters and buffers of which it
     changed the values, encoded together so that shared memory shows; ``written``: which tensors among the arguments
-    have another version; and ``traits`` of each tensor of arguments and result.
+    have another version; and ``traits`` of each tensor of arguments and result, and of each parameter and buffer that
+    lies otherwise than before.
     """
     arguments = decode(inputs)
     if differentiable:
@@ -46,12 +47,15 @@ def observe(
     arguments = arrange(arguments, arranged, marks)
     versions = [tensor._version for tensor in tensors_in(arguments)]
     before = {name: tensor.detach().clone() for name, tensor in _state_of(module).items()}
+    places = {name: _place_of(tensor) for name, tensor in _state_of(module).items()}
     with CONTEXTS[guard]():
         result = function(*arguments)
     written = [tensor._version != version for tensor, version in zip(tensors_in(arguments), versions, strict=True)]
     state = _state_of(module)
     changed = {name: tensor for name, tensor in state.items() if not _is_same(tensor, before.get(name))}
     traits = traits_of(_named(arguments, result), state)
+    moved = [name for name, tensor in state.items() if places.get(name) != _place_of(tensor)]
+    traits |= {name: ["lies otherwise than before the call"] for name in moved}
     return {"result": encode((result, arguments, changed)), "written": written, "traits": traits}
 
 
@@ -68,11 +72,10 @@ def requiring_grad_where_possible(arguments: tuple[Any, ...]) -> tuple[Any, ...]
 def arrange(arguments: tuple[Any, ...], arranged: str, marks: Marked) -> tuple[Any, ...]:
     """Arguments as a caller may have them: "tied" (the second is the first), "overlapping" (both are parts of the
     first, one row apart), "derived" (results of a computation that wants gradients); with dimensions marked dynamic."""
-    first, *others = arguments
     if arranged == "tied":
-        arguments = (first, first, *others[1:])
+        arguments = (arguments[0], arguments[0], *arguments[2:])
     elif arranged == "overlapping":
-        arguments = (first[:-1], first[1:], *others[1:])
+        arguments = (arguments[0][:-1], arguments[0][1:], *arguments[2:])
     elif arranged == "derived":
         arguments = tuple(each.requires_grad_() * 1 for each in arguments)
     elif arranged:
@@ -111,6 +114,14 @@ def _state_of(module: Any) -> dict[str, torch.Tensor]:
     if not isinstance(module, torch.nn.Module):
         return {}
     return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+
+
+def _place_of(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """How a tensor lies, and where: strides of dimensions of one element say nothing."""
+    if not _has_memory(tensor):
+        return ()
+    strides = [stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if size > 1]
+    return strides, tensor.storage_offset(), tensor.untyped_storage().data_ptr()
 
 
 def _is_same(tensor: torch.Tensor, before: torch.Tensor | None) -> bool:

@@ -42,10 +42,15 @@ class Session(ObjectSession[DynamoBackend]):
         """The name that ``torch.compile(backend=...)`` is given."""
         return self.backend.name if self.backend else CONTROL
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What ``torch.compile`` is given by who names the backend: ``backend``, ``mode`` and ``options``."""
+        mode, options = (self.backend.mode, dict(self.backend.options) or None) if self.backend else (None, None)
+        return {"backend": self.backend_name, "mode": mode, "options": options}
+
     def watch(self) -> Watch:
         """A fresh watch over the backend, with its options and mode, as ``torch.compile`` would call it."""
-        options = dict(self.backend.options) if self.backend and self.backend.options else None
-        return self.watch_with(options, self.backend.mode if self.backend else None)
+        return self.watch_with(self.settings["options"], self.settings["mode"])
 
     def watch_with(self, options: dict[str, Any] | None, mode: str | None) -> Watch:
         """The same with these options and this mode in place of its own."""

@@ -18,7 +18,7 @@ from conformance.compare.values import decode, encode
 from conformance.devices import Subject
 from conformance.operators import samples
 from conformance.toolchains.dynamo.verbs.executed import named, profiled
-from conformance.toolchains.dynamo.verbs.in_modes import called, leaves_of
+from conformance.toolchains.dynamo.verbs.in_modes import called, differentiable_of
 from conformance.toolchains.dynamo.verbs.operators import captured, compiled_by, less, spellings
 from conformance.toolchains.dynamo.verbs.session import Session, verb
 
@@ -63,7 +63,7 @@ def joined_program(session: Session, programs: list[bytes], inputs: list[bytes],
     modules, given = [pickle.loads(each) for each in programs], [decode(each) for each in inputs]
     joined, together = _joined(modules), encode(tuple(itertools.chain.from_iterable(given)))
     results = _ranges([len(_results_of(each)) for each in modules], 0)
-    gradients = _ranges([len(leaves_of(each)) if mode == "backward" else 0 for each in given], results[-1].stop)
+    gradients = _ranges([len(differentiable_of(each)) if mode == "backward" else 0 for each in given], results[-1].stop)
     return {
         "program": pickle.dumps(joined),
         "inputs": together,

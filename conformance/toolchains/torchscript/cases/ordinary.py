@@ -128,10 +128,10 @@ class SmallestOfWindows(torch.nn.Module):
 
 @case(
     "votes",
-    f.integers,
     f.booleans,
     f.several_outputs,
     samples=lambda make: {"forward": [(make.integers(12, low=-3, high=4),) for _ in "ab"]},
+    touches=(f.integers,),
 )
 class Votes(torch.nn.Module):
     """Whole numbers that are compared with fractions."""
@@ -143,8 +143,8 @@ class Votes(torch.nn.Module):
 @case(
     "fewer_places",
     f.views,
-    f.integers,
     samples=lambda make: {"forward": [(make.floats(3, 5, 4), make.integers(2, 2, 3, low=0, high=5)) for _ in "ab"]},
+    touches=(f.integers,),
 )
 class FewerPlaces(torch.nn.Module):
     """Looks up fewer rows, and fewer columns, than the table has."""
@@ -175,10 +175,10 @@ class SumOfAnotherDtype(torch.nn.Module):
 
 @case(
     "brightest_first",
-    f.integers,
     f.reductions,
     f.several_outputs,
     samples=lambda make: {"forward": [(make.integers(9, low=0, high=3, dtype=torch.uint8),) for _ in "ab"]},
+    touches=(f.integers,),
 )
 class BrightestFirst(torch.nn.Module):
     """Bytes in order, the largest first: none has a negative, and of zeros there are some."""

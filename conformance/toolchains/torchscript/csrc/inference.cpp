@@ -74,7 +74,7 @@ c10::IValue Session::modes_under(const Arguments& arguments) {
   return as_list(seen);
 }
 
-// Run each call on each module ``rounds`` times in every thread, while this one stands within a guard.
+// Make each call ``rounds`` times in every thread, each time on the next module, while this one stands within a guard.
 c10::IValue Session::run_in_threads(const Arguments& arguments) {
   std::vector<Module*> held;
   for (const c10::IValue& number : arguments["modules"].toList()) {
@@ -87,7 +87,7 @@ c10::IValue Session::run_in_threads(const Arguments& arguments) {
   observe_at_once(arguments.integer("threads", 1), found, [&](size_t index) {
     for (size_t turn = 0; turn < turns; ++turn) {
       const auto which = (index + turn) % calls.size();
-      auto& module = *held[(index + turn) % held.size()];
+      auto& module = *held[(index + turn + turn / calls.size()) % held.size()];
       found.note(which, call(module, calls[which].text("method"), inputs_of(calls[which].bytes("inputs"))));
     }
   });

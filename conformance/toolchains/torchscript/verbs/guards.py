@@ -81,14 +81,16 @@ def modes_under(session: Session, guard: str, steps: list[dict[str, Any]]) -> li
 def run_in_threads(
     session: Session, modules: list[int], calls: list[dict[str, Any]], threads: int, rounds: int, guard: str
 ) -> dict[str, Any]:
-    """Run each call on each module ``rounds`` times in every thread; the different results of each call."""
+    """Make each call ``rounds`` times in every thread, each time on the next module; the different results of each
+    call."""
     held = [session.module(number) for number in modules]
     found = Findings(len(calls))
 
     def work(index: int) -> None:
         for turn in range(rounds * len(calls)):
             which = (index + turn) % len(calls)
-            module = held[(index + turn) % len(held)]
+            # in the next round of the calls each comes to the next module
+            module = held[(index + turn + turn // len(calls)) % len(held)]
             result = call_method(module, calls[which]["method"], decode(calls[which]["inputs"]))
             found.note(which, result)
 

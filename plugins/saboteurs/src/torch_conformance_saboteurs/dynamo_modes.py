@@ -310,6 +310,24 @@ class DynamoDrawsOnce(DynamoControl):
             return super().call(code, arguments)
 
 
+@saboteur("modes.seeds")
+class DynamoSeedsWhereTheSeedChanges(DynamoControl):
+    """Random numbers come from a generator of its own, which begins again where PyTorch's seed is another one, and not
+    where the same one was set again, or the state of PyTorch's generator."""
+
+    name = "dynamo_seeds_where_the_seed_changes"
+    seed: int | None = None
+    state: torch.Tensor
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        with torch.random.fork_rng():
+            if torch.initial_seed() == self.seed:
+                torch.set_rng_state(self.state)
+            result = super().call(code, arguments)
+            self.seed, self.state = torch.initial_seed(), torch.get_rng_state()
+        return result
+
+
 @saboteur("modes.unknown-options", verdicts=(REPORTED,))
 class DynamoSwallowsOptions(DynamoControl):
     """Options that it does not know are ignored, and nobody hears of it."""

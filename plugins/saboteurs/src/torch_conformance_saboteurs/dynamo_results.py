@@ -185,6 +185,21 @@ class DynamoTouchesInput(DynamoControl):
         return super().call(code, arguments)
 
 
+@saboteur("compile.outputs")
+class DynamoPacksParameters(DynamoControl):
+    """Weights are laid out for a kernel in the user's own model: their values stay, and memory that they shared with
+    others is theirs no more."""
+
+    name = "dynamo_packs_parameters"
+
+    def call(self, code: Code, arguments: Sequence[Any]) -> Any:
+        result = super().call(code, arguments)
+        for each in arguments:
+            if isinstance(each, torch.nn.Parameter) and each.dim() == 2:
+                each.data = each.data.t().contiguous().t()
+        return result
+
+
 @saboteur("compile.mutation")
 class DynamoLosesWrites(DynamoControl):
     """The graph writes to copies of its inputs."""
