@@ -209,3 +209,27 @@ class Draws(torch.nn.Module):
             x = x + (drawn == torch.rand(50)).all() + (drawn == last).all() + (drawn < 0).any() + (drawn >= 1).any()
             last = drawn
         return x
+
+
+@case(
+    "temperatures",
+    f.loops,
+    f.matmul,
+    f.parameters,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.floats(5, 4),), (make.floats(2, 4),)]},
+)
+class Temperatures(torch.nn.Module):
+    """What is computed once, ahead of a loop, and read by one operator in each of its iterations."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = torch.nn.Linear(4, 3)
+        self.phase = torch.nn.Linear(4, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        scores, angles = self.head(x), self.phase(x)
+        total = torch.zeros_like(scores)
+        for step in range(3):
+            total = total * 0.5 + torch.sigmoid(scores) * (step + 1) - angles * 2.5
+        return total

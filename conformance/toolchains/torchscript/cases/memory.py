@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Tuple  # noqa: UP035
+
 import torch
 from torch import Tensor
 
@@ -91,3 +93,23 @@ class _Scale(torch.nn.Module):
 
     def helper(self, x: Tensor) -> Tensor:
         return x - self.weight
+
+
+@case(
+    "snapshots",
+    f.in_place,
+    f.elementwise,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(3, 3), make.floats(3, 3)) for _ in range(2)]},
+)
+class Snapshots(torch.nn.Module):
+    """What was copied before it was written to, by way of the list, or the dictionary, that holds it."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tuple[Tensor, Tensor]:  # noqa: UP006
+        states = [x * 2.0, y - 1.0]
+        before = states[0].clone()
+        states[0].add_(states[1])
+        named = {"mean": x + y}
+        earlier = named["mean"].clone()
+        named["mean"].mul_(0.5)
+        return states[0] - before, named["mean"] * 3.0 - earlier

@@ -202,6 +202,43 @@ class Strings(torch.nn.Module):
 
 
 @case(
+    "tokens",
+    f.strings,
+    f.loops,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.floats(3), "ab\na"), (make.floats(2), " \rb\n")]},
+)
+class Tokens(torch.nn.Module):
+    """A vocabulary as a model of characters has it: line breaks, a space and nothing at all are among its tokens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens = ["a", "\n", "b", " ", "\r", ""]
+        self.numbers = {"\n": 2, "a": 5, " ": 7, "b": -3, "\r": 11}
+
+    def forward(self, x: Tensor, text: str) -> Tensor:
+        for place in range(len(text)):
+            x = x * 0.5 + self.numbers[text[place]]
+        for place in range(len(self.tokens)):
+            if self.tokens[place] == "":
+                x = x - place
+        return x
+
+
+@case(
+    "hour_of_the_day",
+    f.scalars,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.floats(3), 1_700_000_123.75), (make.floats(3), 1_716_239_022.5)]},
+)
+class HourOfTheDay(torch.nn.Module):
+    """Seconds since 1970, which a float of 32 bits knows to two minutes: a Python number has 64."""
+
+    def forward(self, x: Tensor, seconds: float) -> Tensor:
+        return x + (seconds % 86400.0) / 3600.0
+
+
+@case(
     "optionals",
     f.optionals,
     f.control_flow,
