@@ -95,7 +95,7 @@ def test_what_cannot_be_seen_does_not_count(toolchain: str, spec: dict[str, Any]
     assert not row["active"], row
 
 
-@pytest.mark.parts
+@pytest.mark.runs
 @pytest.mark.parametrize("toolchain", KINDS)
 def test_a_mutant_that_does_nothing_is_seen_by_no_witness(toolchain: str, trial: Any, tmp_path: Path) -> None:
     random = Random(8)
@@ -154,7 +154,7 @@ def test_what_was_tried_before_an_interruption_is_told(monkeypatch: pytest.Monke
     assert document["score"]["drawn"] == 0
 
 
-@pytest.mark.parts
+@pytest.mark.runs
 def test_a_run_goes_on_with_what_was_tried_before(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     class Immediate(ThreadPoolExecutor):
         def __init__(self, workers: int, **keywords: Any) -> None:
