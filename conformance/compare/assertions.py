@@ -8,7 +8,7 @@ import torch
 
 from conformance.api.assertions import check
 from conformance.compare.comparison import assert_close, assert_equal, describe, is_equal
-from conformance.compare.values import tensors_in
+from conformance.compare.values import telling_strides, tensors_in
 
 __all__ = [
     "assert_close",
@@ -33,7 +33,7 @@ def assert_strides_like(actual: Any, expected: Any, where: str) -> None:
     for index, (mine, theirs) in enumerate(zip(all_of_mine, all_of_theirs, strict=True)):
         due = f"{where}, tensor {index}: expected strides {theirs.stride()}"
         check(_has_strides(mine), f"{due}, found {describe(mine)}")
-        check(_telling_strides(mine) == _telling_strides(theirs), f"{due}, found {mine.stride()}")
+        check(telling_strides(mine) == telling_strides(theirs), f"{due}, found {mine.stride()}")
 
 
 def assert_contiguous_like(actual: Any, expected: Any, where: str) -> None:
@@ -67,12 +67,6 @@ def assert_types_like(actual: Any, expected: Any, where: str) -> None:
 def _has_strides(tensor: torch.Tensor) -> bool:
     """Whether a tensor has strides, which a nested or a sparse one has not."""
     return not tensor.is_nested and tensor.layout is torch.strided
-
-
-def _telling_strides(tensor: torch.Tensor) -> list[int]:
-    if tensor.numel() == 0:
-        return []
-    return [stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if size > 1]
 
 
 def leaves_of(value: Any) -> list[Any]:

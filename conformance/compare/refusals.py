@@ -18,8 +18,8 @@ _WRITTEN = re.compile(r"\btorch\.(?:nn\.functional\.)?(?P<name>[a-z_0-9]+)")
 _STATEMENT = re.compile(r"\bprim::[A-Z]\w+")
 #: What ``torch.fx.Interpreter`` puts between an error and what it was executing.
 _EXECUTING = "\n\nWhile executing "
-#: How a text says that something is not supported.
-_REFUSES = re.compile(r"support|implement", re.IGNORECASE)
+#: How a text says that something is not supported; Python says of operands that they are of the wrong type.
+_REFUSES = re.compile(r"support(?!ed operand)|implement", re.IGNORECASE)
 _CLASS = re.compile(r"Unsupported|NotSupported|NotImplemented|Unimplemented")
 
 
@@ -44,16 +44,18 @@ def operator_named(text: str, known: Container[str] = ()) -> str | None:
 
 
 def operator_refused(text: str, classes: Iterable[str], known: Container[str] = ()) -> str | None:
-    """The operator that an exception with such a text and such classes refuses; None where it refuses none.
+    """The operator that an exception with such a text and such classes refuses; None where it refuses none."""
+    return operator_named(said_by_itself(text, classes), known)
+
+
+def said_by_itself(text: str, classes: Iterable[str]) -> str:
+    """The part of an exception's text in which it may name an operator that it refuses.
 
     ``torch.fx.Interpreter`` adds to any exception what it was executing. That names the operator of a refusal, and
     makes no refusal of an error that has another cause.
     """
-    said, _, executing = text.partition(_EXECUTING)
-    found = operator_named(said, known)
-    if found is None and executing and (says_that_it_refuses(classes) or _REFUSES.search(said)):
-        return operator_named(executing, known)
-    return found
+    said = text.partition(_EXECUTING)[0]
+    return text if says_that_it_refuses(classes) or _REFUSES.search(said) else said
 
 
 def says_that_it_refuses(classes: Iterable[str]) -> bool:

@@ -115,3 +115,18 @@ def tensors_in(value: Any) -> list[torch.Tensor]:
     if isinstance(value, dict):
         return tensors_in(list(value.values()))
     return []
+
+
+def telling_strides(tensor: torch.Tensor) -> list[int]:
+    """The strides that say where an element lies: those of dimensions of several, and none of a tensor without any."""
+    if tensor.numel() == 0:
+        return []
+    return [stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if size > 1]
+
+
+def place_of(tensor: torch.Tensor) -> tuple[list[int], int, int] | None:
+    """How a tensor lies in memory, and in which: its telling strides, the offset of its first element, and the address
+    of its storage. None where there is no such memory."""
+    if tensor.layout != torch.strided or not tensor.numel():
+        return None
+    return telling_strides(tensor), int(tensor.storage_offset()), tensor.untyped_storage().data_ptr()

@@ -27,6 +27,10 @@ class Share:
     most: int | None
     seconds: float | None
 
+    def is_tried(self, tried: int) -> bool:
+        """Whether so many are what the cell is to try, at least."""
+        return tried >= (self.least if self.most is None else self.most)
+
     def is_used_up(self, tried: int, drawn: int, seconds: float) -> bool:
         """Whether a cell that has tried so many of those that were drawn, in so many seconds, is done."""
         enough = max(tried, drawn // _DRAWN_FOR_EACH)

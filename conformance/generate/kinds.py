@@ -88,7 +88,8 @@ class Kinds:
     def note(self, name: str, failure: Smallest) -> bool | None:
         """Keep a failure of a kind if it is the first, or smaller than the one that is known. Returns whether the kind
         is new; None where there are too many kinds for one more."""
-        self._changed.update(each.about for each in failure.found if each.observable == STATE)
+        if failure.found[0].observable == STATE:  # else it has its turn in another trial
+            self._changed.update(each.about for each in failure.found if each.observable == STATE)
         known = self.known.get(name)
         if known is None:
             if len(self.known) >= self._most:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from conformance.compare.values import expect_memory, tensors_in
+from conformance.compare.values import expect_memory, place_of, tensors_in
 
 
 def observed(result: Any, arguments: Sequence[Any], module: torch.nn.Module) -> dict[str, Any]:
@@ -141,11 +141,11 @@ def _places(arguments: Sequence[Any], module: torch.nn.Module) -> dict[str, _Pla
     places = {name: _Place(str(each)) for name, each in named if isinstance(each, list)}
     for name, each in named:
         if isinstance(each, torch.Tensor):
-            lies = each.layout == torch.strided and each.numel()
-            form = f"of strides {strides_of(each)} from {each.storage_offset()} on" if lies else "a tensor"
+            lies = place_of(each)
+            form = "a tensor" if lies is None else f"of strides {lies[0]} from {lies[1]} on"
             form += ", requiring grad" * each.requires_grad
             form += ", with a gradient" * (each.is_leaf and each.grad is not None)
-            places[name] = _Place(form, memory_of(each) if lies else 0)
+            places[name] = _Place(form, 0 if lies is None else lies[2])
     return places
 
 

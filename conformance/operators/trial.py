@@ -13,7 +13,7 @@ from conformance.api import features
 from conformance.api.errors import ConformanceFailure, DeviceEnded, DeviceTimeout, SubjectError
 from conformance.api.verdicts import gist_of
 from conformance.compare.comparison import assert_close, comparing
-from conformance.compare.refusals import operator_refused, says_that_it_refuses
+from conformance.compare.refusals import operator_named, said_by_itself, says_that_it_refuses
 from conformance.compare.values import decode
 from conformance.devices import Device
 from conformance.operators import CONTROL_SECONDS, OF_DOUBLES
@@ -295,8 +295,8 @@ class OperatorTrial:
         if error.phase == "run" and feature is not None and feature.name in self._missing:
             return Outcome.REFUSED
         classes = (error.type, *error.bases)
-        named = any(_names(error.text, operator) for operator in sample["operators"])
-        named = named or operator_refused(error.text, classes) is not None
+        said = said_by_itself(error.text, classes)
+        named = any(_names(said, operator) for operator in sample["operators"]) or operator_named(said) is not None
         # what is compiled for the way back is compiled when it is run
         refuses = error.phase == "lower" or (sample.get("mode") == "backward" and says_that_it_refuses(classes))
         return Outcome.REFUSED if refuses and named else Outcome.FAILED

@@ -42,7 +42,7 @@ def _scope(context: CellContext) -> Scope:
 def _search(context: CellContext, strategy: st.SearchStrategy[Trial], share: Share, *, leaks: bool = False) -> None:
     """Run the search of a cell, and put its counts and findings into the cell's record.
 
-    Raises ConformanceFailure, DeviceDied or DeviceTimeout for the gravest finding; NotExercised if nothing was tried.
+    Raises ConformanceFailure, DeviceDied or DeviceTimeout for the gravest finding; NotExercised if too few were tried.
     """
     cell = context.cell
     seed = zlib.crc32(f"{context.seed} {cell.clause.id} {cell.theme}".encode())
@@ -65,9 +65,13 @@ def _search(context: CellContext, strategy: st.SearchStrategy[Trial], share: Sha
         context.interrupted = search.interrupted
     if tally.findings:
         _raise(context, tally)
-    if not tally.tried:
+    if not share.is_tried(tally.tried) and not search.interrupted:
         refused = ", ".join(tally.refused) or "nothing"
-        raise NotExercised(f"of the programs that were drawn none could be tried; the backend refused {refused}")
+        drawn = tally.tried + tally.discarded.total() + tally.refused.total()
+        raise NotExercised(
+            f"of {drawn} programs that were drawn {tally.tried} could be tried, which is too few; the backend refused "
+            f"{refused}"
+        )
 
 
 #: The gravest first.

@@ -45,6 +45,7 @@ def test_a_class_can_say_that_it_refuses() -> None:
         ("there is no kernel for this", ["mine.UnsupportedOperator"], "aten::add"),
         ("RuntimeError: not supported", ["RuntimeError"], "aten::add"),
         ("aten::mul has no kernel", ["RuntimeError"], "aten::mul"),
+        ("TypeError: unsupported operand type(s) for +: 'int' and 'NoneType'", ["TypeError"], None),
     ],
 )
 def test_what_an_interpreter_was_executing_makes_no_refusal(text: str, classes: list[str], operator: str) -> None:

@@ -141,6 +141,14 @@ def test_each_change_of_the_process_is_one_finding_whatever_it_is_told_as() -> N
     assert len(searched(differences).findings) == 2
 
 
+def test_a_change_of_the_process_that_comes_with_a_wrong_value_is_found_too() -> None:
+    def differences(trial: Trial) -> list[Divergence]:
+        both = [Divergence(2, "values", "wrong"), Divergence(4, "process state", "changed", about="a variable")]
+        return both if "clamp" in operators(trial) else []
+
+    assert {each.observable for each in searched(differences).findings} == {"values", "process state"}
+
+
 def test_another_failure_in_a_fresh_process_confirms_nothing() -> None:
     """One that comes with the sixth trial of a process, in which the first changes the process."""
     laboratory: Any = Scripted(lambda trial: [])

@@ -71,6 +71,9 @@ class Processes:
                 raise DeviceTimeout("lower", 1.0)
             if {"refused"} & set(told["program"].split()):
                 raise SubjectError("lower", "NotImplementedError", (), "aten::refused is not supported")
+            if {"stumbling"} & set(told["program"].split()):
+                executing = "While executing %stumbling : call_function[target=torch.ops.aten.add.Tensor](args = ())"
+                raise SubjectError("lower", "IndexError", (), f"list index out of range\n\n{executing}")
             return 1
         if verb == "run_program":
             found = set(self.ran[-1].split())
@@ -134,6 +137,11 @@ def test_what_is_refused_or_no_better_without_the_backend_charges_no_neighbour()
     found = tried(Processes("exp", excuse="PyTorch does no better"), EIGHT)
     assert {each.operators[0]: each.tried.outcome for each in found}["exp"] is Outcome.NOT_APPLICABLE
     assert sum(each.tried.outcome is Outcome.RIGHT for each in found) == 7
+
+
+def test_what_an_interpreter_was_executing_refuses_nothing() -> None:
+    found = tried(Processes(), [*EIGHT[:7], draw("stumbling")])
+    assert [each.tried.outcome for each in found] == [Outcome.RIGHT] * 7 + [Outcome.FAILED]
 
 
 def test_two_that_are_wrong_together_alone_are_a_finding_of_both() -> None:

@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from conformance.compare.values import tensors_in
+from conformance.compare.values import place_of, tensors_in
 from conformance.standalone.reproducers._loading import Backend, add_options, find_backend, load_backend
 from conformance.standalone.reproducers._process import BACKEND, SECONDS, CannotTry
 from conformance.toolchains.assertions import is_variable_of_others
@@ -131,14 +131,6 @@ def strides_of(tensor: torch.Tensor) -> Any:
     return [stride if size > 1 else 0 for size, stride in zip(tensor.shape, tensor.stride(), strict=True)] * bool(
         tensor.numel()
     )
-
-
-def place_of(tensor: torch.Tensor) -> Any:
-    """How a tensor lies, and where."""
-    if tensor.layout != torch.strided or not tensor.numel():
-        return None
-    strides = [stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if size > 1]
-    return strides, tensor.storage_offset(), tensor.untyped_storage().data_ptr()
 
 
 def state() -> list[str]:

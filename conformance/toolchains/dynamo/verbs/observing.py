@@ -9,7 +9,7 @@ from typing import Any
 import torch
 import torch._dynamo
 
-from conformance.compare.values import decode, encode, tensors_in
+from conformance.compare.values import decode, encode, place_of, tensors_in
 
 #: Pairs (argument, dimension) that are marked dynamic.
 Marked = Sequence[Sequence[int]]
@@ -47,14 +47,14 @@ def observe(
     arguments = arrange(arguments, arranged, marks)
     versions = [tensor._version for tensor in tensors_in(arguments)]
     before = {name: tensor.detach().clone() for name, tensor in _state_of(module).items()}
-    places = {name: _place_of(tensor) for name, tensor in _state_of(module).items()}
+    places = {name: place_of(tensor) for name, tensor in _state_of(module).items()}
     with CONTEXTS[guard]():
         result = function(*arguments)
     written = [tensor._version != version for tensor, version in zip(tensors_in(arguments), versions, strict=True)]
     state = _state_of(module)
     changed = {name: tensor for name, tensor in state.items() if not _is_same(tensor, before.get(name))}
     traits = traits_of(_named(arguments, result), state)
-    moved = [name for name, tensor in state.items() if places.get(name) != _place_of(tensor)]
+    moved = [name for name, tensor in state.items() if places.get(name) != place_of(tensor)]
     traits |= {name: ["lies otherwise than before the call"] for name in moved}
     return {"result": encode((result, arguments, changed)), "written": written, "traits": traits}
 
@@ -114,14 +114,6 @@ def _state_of(module: Any) -> dict[str, torch.Tensor]:
     if not isinstance(module, torch.nn.Module):
         return {}
     return {**dict(module.named_parameters()), **dict(module.named_buffers())}
-
-
-def _place_of(tensor: torch.Tensor) -> tuple[Any, ...]:
-    """How a tensor lies, and where: strides of dimensions of one element say nothing."""
-    if not _has_memory(tensor):
-        return ()
-    strides = [stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if size > 1]
-    return strides, tensor.storage_offset(), tensor.untyped_storage().data_ptr()
 
 
 def _is_same(tensor: torch.Tensor, before: torch.Tensor | None) -> bool:
