@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 import os
 import socket
 import sys
@@ -89,6 +90,7 @@ def _answer(session: Any, request: dict[str, Any]) -> dict[str, Any]:
     started = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        always = warnings.filters[0]
         try:
             reply = {"value": session.call(request["verb"], request["arguments"])}
         except Subject.Raised as raised:
@@ -97,6 +99,9 @@ def _answer(session: Any, request: dict[str, Any]) -> dict[str, Any]:
             raise
         except BaseException:
             reply = {"broken": traceback.format_exc()}
+        ahead = list(itertools.takewhile(lambda each: each is not always, warnings.filters))
+    # What a backend has set for everybody stays set, and can be seen.
+    warnings.filters = [*ahead, *(each for each in warnings.filters if each not in ahead)]
     with contextlib.suppress(Exception):  # a backend may have closed them
         sys.stdout.flush()
         sys.stderr.flush()

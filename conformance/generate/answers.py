@@ -17,8 +17,8 @@ import torch
 from conformance.api.errors import GarbledValue
 from conformance.compare.packed import packed, unpacked
 from conformance.compare.values import tensors_in
-from conformance.generate.observe import RECURSION_LIMIT
 from conformance.generate.steps import Trial
+from conformance.toolchains.shared_state import RECURSION_LIMIT
 
 Row = dict[str, Any]
 
@@ -61,7 +61,7 @@ class _Observed(TypedDict, total=False):
     random: str
     modes: dict[str, tuple[str, str]]
     failed: bool
-    late: list[int]
+    late: list[str]
     shared: list[tuple[str, str]]
     state: dict[str, tuple[str, str]]
     kept: int

@@ -261,7 +261,7 @@ class _Judge:
         eager = self._known.eager[-1]
         late = [each for each in row["late"] if each not in eager["late"]]
         if late:
-            yield Divergence(number, "values", f"result of call {late[0] + 1} changed after it was given")
+            yield Divergence(number, "values", f"{late[0]} changed after it was given")
         shared = sorted(_pairs(row["shared"]) - _pairs(eager["shared"]))
         if shared:
             yield Divergence(number, "aliases", f"{_sentence(shared)}, and not in plain PyTorch")

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-import gc
-import hashlib
 import operator
 import os
-import random
-import sys
 import types
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +12,7 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from conformance.compare.values import expect_memory, place_of, tensors_in
+from conformance.toolchains.shared_state import modes, shared_state
 
 
 def observed(result: Any, arguments: Sequence[Any], module: torch.nn.Module) -> dict[str, Any]:
@@ -176,51 +171,15 @@ def _copied(value: Any) -> Any:
     return value
 
 
-def modes() -> dict[str, str]:
-    """The modes of this thread and process that a call might change, as text."""
-    return {
-        "grad mode": str(torch.is_grad_enabled()),
-        "inference mode": str(torch.is_inference_mode_enabled()),
-        "default dtype": str(torch.get_default_dtype()),
-        "autocast": str(torch.is_autocast_enabled("cpu")),
-        "deterministic algorithms": str(torch.are_deterministic_algorithms_enabled()),
-        "threads of PyTorch": str(torch.get_num_threads()),
-        "float32_matmul_precision": torch.get_float32_matmul_precision(),
-        "flushing of denormals": str(float(torch.tensor([1e-39]) * 1.0) == 0.0),
-        "oneDNN": str(torch.backends.mkldnn.enabled),
-        "modes of __torch_function__": str(torch._C._len_torch_function_stack()),
-        "modes of __torch_dispatch__": str(torch._C._len_torch_dispatch_stack()),
-        "anomaly mode": str(torch.is_anomaly_enabled()),
-    }
-
-
 #: What stands for something of a process that is not there before a trial, or after it.
 ABSENT = "not there"
-RECURSION_LIMIT = "recursion limit"
-RANDOM_NUMBERS = "the state of Python's random numbers"
 #: What the names begin with of functions that everybody calls.
 FUNCTIONS = "functions of "
 
 
 def process_state() -> dict[str, str]:
-    """The state that all code of a process shares, as texts by name; as digests where it may be private."""
-    return {
-        **modes(),
-        **{f"the variable {name}": _digest(value) for name, value in os.environ.items()},
-        "the working directory": _digest(os.getcwd()),
-        RECURSION_LIMIT: str(sys.getrecursionlimit()),
-        "garbage collector": str(gc.isenabled()),
-        RANDOM_NUMBERS: str(hash(random.getstate())),
-        "sys.excepthook": getattr(sys.excepthook, "__qualname__", "another object"),
-        "filters of warnings": str(len(warnings.filters)),
-        **{f"{FUNCTIONS}{name}": _functions(name) for name in _OWNERS},
-    }
-
-
-@functools.lru_cache(maxsize=1024)
-def _digest(text: str) -> str:
-    """A digest of a text that may be private, by which two such texts can be compared."""
-    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:8]
+    """The state that all code of a process shares, as texts by name."""
+    return shared_state() | {f"{FUNCTIONS}{name}": _functions(name) for name in _OWNERS}
 
 
 #: Where the files of PyTorch begin.

@@ -260,7 +260,8 @@ class Player:
             return {"raised": _raised(error), "phase": "run"} | before.left(arguments, module)
         row |= before.left(arguments, module)
         if call.backward:
-            row["gradients"] = made["gradients"]
+            row["gradients"] = [None if each is None else each.detach().clone() for each in made["gradients"]]
+            self._held.keep_gradients(number, made["gradients"])
             row["written"] |= no_longer_given(given, call.upstream)
         # what is memory of an argument or of the model may change by later steps, and does so in plain PyTorch too
         self._held.keep(number, result, was=None if row["aliases"] else kept)

@@ -6,6 +6,7 @@ other; ``answer`` and ``leave`` wait for a child as any pool's do, under the sam
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import tempfile
 from collections.abc import Callable
@@ -22,13 +23,9 @@ from conformance.toolchains import Source, toolchain_named
 
 def serve(channel: Any) -> None:
     """Answer the requests on an execnet channel until its other end closes."""
-    with tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True) as folder:
-        far = _FarSide(Path(folder))
-        try:
-            for number, operation, arguments in channel:
-                _send(channel, number, far.answer(operation, arguments))
-        finally:
-            far.close()
+    with contextlib.closing(_FarSide()) as far:
+        for number, operation, arguments in channel:
+            _send(channel, number, far.answer(operation, arguments))
 
 
 def _send(channel: Any, number: int, message: dict[str, Any]) -> None:
@@ -39,8 +36,9 @@ def _send(channel: Any, number: int, message: dict[str, Any]) -> None:
 
 
 class _FarSide:
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self) -> None:
+        #: Where libraries are kept that come from the near side; made for the first of them.
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._pool = ZygotePool(Limits())
         self._children: dict[int, Child] = {}
         #: The backends of the run by the number that the near side gave them: what this machine says of each.
@@ -50,6 +48,8 @@ class _FarSide:
         for child in self._children.values():
             child.end()
         self._pool.close()
+        if self._folder is not None:
+            self._folder.cleanup()
 
     def answer(self, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """What a request came to, in builtin values."""
@@ -79,7 +79,9 @@ class _FarSide:
 
         version = _version_of(source["distribution"])
         if library is not None:
-            copy = self._folder / f"{backend}-{Path(source['library']).name}"
+            if self._folder is None:
+                self._folder = tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True)
+            copy = Path(self._folder.name) / f"{backend}-{Path(source['library']).name}"
             copy.write_bytes(library)
             source = source | {"library": str(copy)}
         candidate = examine(Source(**(source | {"distribution": "", "version": ""})), self._pool, prepare=True)

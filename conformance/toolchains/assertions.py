@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.api.assertions import check
 from conformance.toolchains.client import CellDevice
+from conformance.toolchains.shared_state import VARIABLE
 
 __all__ = ["assert_pytorch_unchanged", "is_variable_of_others"]
 
@@ -14,8 +15,6 @@ _READ_BY_OTHERS = (
     *("ONEDNN_", "OPENBLAS_", "PATH", "PYTHON", "PYTORCH_", "TBB_", "TMP", "TORCH", "TRITON_", "TZ", "XDG_"),
 )
 
-#: What precedes the name of an environment variable in a comparison of a process's state.
-_VARIABLE = "the variable "
 #: How many changes a failure names.
 _SHOWN = 6
 
@@ -44,4 +43,4 @@ def assert_pytorch_unchanged(device: CellDevice, bare: CellDevice, after: str) -
 def is_variable_of_others(name: str) -> bool:
     """Whether code other than the backend's may read what ``name`` stands for: false only for an environment variable
     ("the variable NAME") that is the backend's own."""
-    return not name.startswith(_VARIABLE) or name.removeprefix(_VARIABLE).startswith(_READ_BY_OTHERS)
+    return not name.startswith(VARIABLE) or name.removeprefix(VARIABLE).startswith(_READ_BY_OTHERS)

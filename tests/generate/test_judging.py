@@ -250,6 +250,31 @@ def test_a_gradient_that_is_given_is_left_alone() -> None:
     assert found(trial, lambda module: _ReusesGradient.apply) == ["writes"]
 
 
+class _KeepsABucket(torch.autograd.Function):
+    """Doubles; all gradients are given out in one memory, as those that are sent together are."""
+
+    bucket = torch.empty(64)
+
+    @staticmethod
+    def forward(context: Any, x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    @staticmethod
+    def backward(context: Any, *gradients: torch.Tensor) -> torch.Tensor:
+        (upstream,) = gradients
+        return _KeepsABucket.bucket[: upstream.numel()].view(upstream.shape).copy_(upstream * 2)
+
+
+def test_a_gradient_outlives_the_next_backward_pass() -> None:
+    trial = trial_of("v0 = x0 * 2", dataclasses.replace(FLOAT, grad=True), mode="grad", backward=True)
+    (first,) = trial.calls
+    other = dataclasses.replace(first, upstream="one value")
+    twice = dataclasses.replace(trial, steps=(*trial.steps, Step("call", call=other)))
+    assert found(twice, lambda module: module) == []
+    assert sorted(found(twice, lambda module: _KeepsABucket.apply)) == ["aliases", "values"]
+    assert found(trial, lambda module: _KeepsABucket.apply) == []
+
+
 def test_two_draws_of_one_call_are_two() -> None:
     text = "v0 = x0 + torch.rand_like(x0)\nv1 = x0 + torch.rand_like(x0)"
     large = dataclasses.replace(FLOAT, shape=(40, 3))

@@ -11,6 +11,7 @@ from conformance.generate.grammar import (
     flow,
     idioms,
     indexing,
+    kinks,
     losses,
     matrices,
     networks,
@@ -26,6 +27,6 @@ from conformance.generate.grammar.rules import RULES, Rule
 __all__ = ["RULES", "Abandoned", "Builder", "Rule"]
 
 _ = (
-    dtypes, elementwise, flow, idioms, indexing, losses, matrices, networks, patterns, reductions, shapes, submodules,
-    writes,
+    dtypes, elementwise, flow, idioms, indexing, kinks, losses, matrices, networks, patterns, reductions, shapes,
+    submodules, writes,
 )  # fmt: skip

@@ -45,6 +45,10 @@ def several_indices(b: Builder) -> None:
         f"(torch.tensor({b.draw.of(*given)}) % {one}.shape[{dim}])"
         for dim, given in enumerate((([1, 0, 2], [0, 1, 1]), ([2, 0, 1], [1, 1, 0])))
     )
+    if b.draw.chance(3):  # counted from the end
+        column = f"({column} - {one}.shape[1])"
+    elif b.draw.chance(4):
+        row = f"({row} - {one}.shape[0])"
     square = f"(torch.tensor([[0, 2, 1], [1, 0, 3]]) % {one}.shape[0])"
     text = b.draw.of(
         f"{one}[{row}, {column}]",

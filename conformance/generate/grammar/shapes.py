@@ -198,6 +198,24 @@ def factory(b: Builder) -> None:
     b.make(name, text)
 
 
+@rule("views", "views", "elementwise", "integers", weight=2, operators=2)
+def by_position(b: Builder) -> None:
+    """What is added to each place of the last dimension by where it is, and by how many places there are."""
+    one = b.pick(lambda value: value.floating and value.rank >= 1)
+    many = f"{one}.shape[-1]"
+    name, table = b.draw.of(
+        ("arange", f"torch.arange({many}) / {many}"),
+        ("arange", f"{many} - 1 - torch.arange({many})"),
+        ("arange", f"(torch.arange({many}) + 1) / ({many} + 1)"),
+        ("arange", f"torch.exp(torch.arange({many}) * -0.5)"),
+        ("flip", f"torch.arange({many}).flip(0)"),
+        ("arange", f"torch.arange({many}) * 2 - {many}"),
+        ("linspace", f"torch.linspace(-1.0, 1.0, {many})"),
+    )
+    (places,) = b.make(name, table)
+    b.make("add", f"{one} + {places}.to({one.dtype})")
+
+
 @rule("views", "views", "elementwise", weight=3, operators=1)
 def computed_of_a_view(b: Builder) -> None:
     """What is computed of a view has memory of its own: what it is a view of is another's, if nothing else uses it."""

@@ -51,12 +51,15 @@ def to_own(b: Builder) -> None:
     b.write(_operator(statement), statement)
 
 
-@rule("writes", "in_place", "elementwise", "views", weight=3)
+@rule("writes", "in_place", "elementwise", "views", weight=4)
 def to_view_of_own(b: Builder) -> None:
     base = b.make("clone", f"{b.pick(lambda value: value.rank >= 1)}.clone()")[0]
     name, text = b.draw.of(
         ("slice", f"{base}[1:]"), ("transpose", f"{base}.transpose(0, -1)"), ("select", f"{base}[0]"),
         ("slice", f"{base}[..., ::2]"), ("unsqueeze", f"{base}.unsqueeze(0)"), ("view", f"{base}.view(-1)"),
+        # views, or the tensor itself, where there is nothing to copy
+        ("reshape", f"{base}.reshape(-1)"), ("flatten", f"{base}.flatten()"), ("contiguous", f"{base}.contiguous()"),
+        ("to", f"{base}.to({base.dtype})"),
     )  # fmt: skip
     if not b.traits.trains and b.draw.chance(3):  # autograd lets nobody write to one of several views
         name, text = b.draw.of(

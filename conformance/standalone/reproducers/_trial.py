@@ -27,6 +27,7 @@ from conformance.compare.values import place_of, tensors_in
 from conformance.standalone.reproducers._loading import Backend, add_options, find_backend, load_backend
 from conformance.standalone.reproducers._process import BACKEND, SECONDS, CannotTry
 from conformance.toolchains.assertions import is_variable_of_others
+from conformance.toolchains.shared_state import RECURSION_LIMIT, VARIABLE, shared_state
 
 OBSERVABLE: str = ""
 KEEPS: dict[str, bool] = {}
@@ -35,12 +36,14 @@ IS_RANDOM: bool = False
 SIGNS_OF_ZEROS: bool = False
 PROVIDED = frozenset({*__annotations__, "PROVIDED"})
 
-#: What was seen of each step; results by step, with what they were where others may not change that; memory of calls.
+#: What was seen of each step; results and gradients by step, with what they were where others may not change that;
+#: the memory of calls.
 SEEN: list[dict[str, Any]] = []
 RESULTS: list[tuple[str, Any, list[torch.Tensor] | None]] = []
+GRADIENTS: list[tuple[str, Any, list[torch.Tensor] | None]] = []
 STORAGES: list[StorageWeakRef] = []
 #: The variables of the environment that were there at the beginning.
-VARIABLES = frozenset(os.environ)
+VARIABLES = frozenset(f"{VARIABLE}{name}" for name in os.environ)
 #: The functions of PyTorch that nobody may replace.
 FUNCTIONS = [
     (owner, name)
@@ -98,7 +101,12 @@ class step:
             name for name, each in named.items() if name in self.places and place_of(each) != self.places[name]
         ]
         seen["random state"] = not torch.equal(self.random, torch.get_rng_state())
-        seen["process state"] = [f"{was} -> {now}" for was, now in zip(self.state, state(), strict=True) if was != now]
+        after = state()
+        seen["process state"] = [
+            f"{name}: {self.state.get(name)} -> {after.get(name)}"
+            for name in sorted({*self.state, *after})
+            if self.state.get(name) != after.get(name)
+        ]
         if error is not None:
             seen["error"] = f"{type(error).__name__}: {error}"
         else:
@@ -113,13 +121,14 @@ class step:
                     f"result {n}, {name}" for name, other in owners if other.untyped_storage().data_ptr() == place
                 ]
                 owners.append((f"result {n}", each))
-            # some zeros of autograd are without memory, and cannot be saved
-            seen["gradients"] = [
-                each.clone() if each is not None and each._is_zerotensor() else each for each in self.gradients
-            ]
+            seen["gradients"] = [None if each is None else each.detach().clone() for each in self.gradients]
             held = [each.detach() for each in results] if len(RESULTS) % 2 else self.result
             RESULTS.append((self.name, held, None if seen["aliases"] else [each.detach().clone() for each in results]))
-            STORAGES.extend(StorageWeakRef(each.untyped_storage()) for each in (*results, *tensors_in(self.arguments)))
+            given = [each for each in tensors_in(self.gradients) if each.layout == torch.strided]
+            given = [each for each in given if not each._is_zerotensor()]  # zeros of autograd may be without memory
+            GRADIENTS.append((f"gradients of {self.name}", given, [each.detach().clone() for each in given]))
+            calls = (*results, *given, *tensors_in(self.arguments))
+            STORAGES.extend(StorageWeakRef(each.untyped_storage()) for each in calls)
         SEEN.append(seen)
         return error is None or isinstance(error, Exception)
 
@@ -133,20 +142,15 @@ def strides_of(tensor: torch.Tensor) -> Any:
     )
 
 
-def state() -> list[str]:
-    """What everybody in the process shares."""
+def state() -> dict[str, str]:
+    """What everybody in the process shares, and nobody may change."""
     functions = [id(vars(owner).get(name)) for owner, name in FUNCTIONS]
-    variables = [
-        each
-        for each in sorted(os.environ.items())
-        if each[0] in VARIABLES or is_variable_of_others(f"the variable {each[0]}")
-    ]
-    return [
-        f"grad mode {torch.is_grad_enabled()}, default dtype {torch.get_default_dtype()}",
-        f"deterministic {torch.are_deterministic_algorithms_enabled()}, threads {torch.get_num_threads()}",
-        f"environment {hash(str(variables))}, folder {os.getcwd()}",
-        f"functions of torch {hash(tuple(functions))}",
-    ]
+    shared = shared_state() | {"functions of torch": str(hash(tuple(functions)))}
+    return {
+        name: text
+        for name, text in shared.items()
+        if name != RECURSION_LIMIT and (name in VARIABLES or is_variable_of_others(name))
+    }
 
 
 def in_thread(work: Callable[[], Any]) -> Any:
@@ -234,14 +238,16 @@ def play(trials: Sequence[Callable[[Any], None]], eager: bool, path: str) -> Non
     for number, trial in enumerate(trials, start=1):
         SEEN.clear()
         RESULTS.clear()
+        GRADIENTS.clear()
         if number == len(trials):
             Path(path, "begun").touch()
         STORAGES.clear()
         trial(backend)
-    late = [name for name, held, then in RESULTS if then and not all(map(same, tensors_in(held), then))]
+    calls = [*RESULTS, *GRADIENTS]
+    late = [name for name, held, then in calls if then and not all(map(same, tensors_in(held), then))]
     places = [
         (name, each.untyped_storage().data_ptr())
-        for name, held, _ in RESULTS
+        for name, held, _ in calls
         for each in tensors_in(held)
         if each.numel()
     ]
@@ -252,7 +258,9 @@ def play(trials: Sequence[Callable[[Any], None]], eager: bool, path: str) -> Non
             if place == there and one != other
         }
     )
+    calls.clear()
     RESULTS.clear()
+    GRADIENTS.clear()
     backend.reset()
     gc.collect()
     memory = sum(not each.expired() for each in STORAGES)

@@ -23,11 +23,12 @@ from conformance.toolchains.dynamo.client import (
     PreparedCase,
     Surroundings,
 )
+from conformance.toolchains.shared_state import RECURSION_LIMIT
 
 #: How many calls are made to see whether their tensors pile up in memory.
 _MANY_CALLS = 40
 #: What a compiler may change for itself: deeper recursion (Inductor, sympy) changes nobody's results.
-_OF_ITS_OWN = {"the recursion limit"}
+_OF_ITS_OWN = {RECURSION_LIMIT}
 
 __all__ = [
     "assert_costs_little_more",

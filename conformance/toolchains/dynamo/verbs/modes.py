@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 import gc
-import hashlib
-import logging
-import os
-import random
-import signal
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,6 +15,7 @@ from conformance.devices import Subject
 from conformance.toolchains.dynamo.verbs.observing import CONTEXTS
 from conformance.toolchains.dynamo.verbs.session import Model, Session, verb
 from conformance.toolchains.dynamo.verbs.training import requiring_grad, weighted
+from conformance.toolchains.shared_state import random_state, shared_state
 from conformance.toolchains.threads import Findings, work_at_once
 
 
@@ -36,63 +31,18 @@ def compile_with(session: Session, model: int, options: dict[str, Any] | None, m
 @verb
 def surroundings(session: Session, thread: str = "this") -> dict[str, str]:
     """The state that all code of a process and of a thread shares, by name; of "this" thread or of a "new" one."""
-    if thread == "this":
-        return _surroundings()
     found: dict[str, str] = {}
-    looking = threading.Thread(target=lambda: found.update(_surroundings()))
+
+    def look() -> None:
+        found.update(random_state() | shared_state())
+
+    if thread == "this":
+        look()
+        return found
+    looking = threading.Thread(target=look)
     looking.start()
     looking.join()
     return found
-
-
-def _surroundings() -> dict[str, str]:
-    # Numbers below what float32 can hold normally are zero where denormals are flushed, a register of each thread.
-    denormal = float(torch.tensor([1e-39]) * 1.0)
-    state = {
-        "torch's random state": hashlib.sha256(bytes(torch.get_rng_state().tolist())).hexdigest()[:16],
-        "Python's random state": hashlib.sha256(repr(random.getstate()).encode()).hexdigest()[:16],
-        "grad mode": torch.is_grad_enabled(),
-        "inference mode": torch.is_inference_mode_enabled(),
-        "anomaly mode": torch.is_anomaly_enabled(),
-        "multithreading of autograd": torch._C._is_multithreading_enabled(),
-        "forward AD": torch._C._is_fwd_grad_enabled(),
-        "default dtype": torch.get_default_dtype(),
-        "default device": torch.get_default_device(),
-        "autocast": torch.is_autocast_enabled("cpu"),
-        "dtype of autocast": torch.get_autocast_dtype("cpu"),
-        "cache of autocast": torch.is_autocast_cache_enabled(),
-        "deterministic algorithms": torch.are_deterministic_algorithms_enabled(),
-        "warnings in place of errors": torch.is_deterministic_algorithms_warn_only_enabled(),
-        "filling of fresh memory": torch.utils.deterministic.fill_uninitialized_memory,  # type: ignore[attr-defined]
-        "float32_matmul_precision": torch.get_float32_matmul_precision(),
-        "threads of PyTorch": torch.get_num_threads(),
-        "threads between operators": torch.get_num_interop_threads(),
-        "flushing of denormals": denormal == 0.0,
-        "modes of __torch_function__": torch._C._len_torch_function_stack(),
-        "modes of __torch_dispatch__": torch._C._len_torch_dispatch_stack(),
-        "oneDNN": torch.backends.mkldnn.enabled,
-        "engine for quantised operators": torch.backends.quantized.engine,
-        **{f"the variable {name}": _digest(value) for name, value in os.environ.items()},
-        "the working directory": os.getcwd() == _FOLDER,
-        "the recursion limit": sys.getrecursionlimit(),
-        "the garbage collector": gc.isenabled(),
-        "sys.excepthook": getattr(sys.excepthook, "__qualname__", "another object"),
-        "the level of logging": logging.getLogger().level,
-        "the handlers of signals": [
-            getattr(signal.getsignal(each), "__qualname__", str(signal.getsignal(each)))
-            for each in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGALRM)
-        ],
-    }
-    return {name: str(value) for name, value in state.items()}
-
-
-def _digest(text: str) -> str:
-    """A digest of a text that may be private, by which two such texts can be compared."""
-    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
-
-
-#: Where the process was when it began.
-_FOLDER = os.getcwd()
 
 
 @verb

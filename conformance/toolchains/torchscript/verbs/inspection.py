@@ -12,6 +12,7 @@ from torch.jit.mobile import LiteScriptModule
 
 from conformance.compare.values import decode, encode
 from conformance.devices import Subject
+from conformance.toolchains.shared_state import random_state, shared_state
 from conformance.toolchains.torchscript.damage.archive import underlined_lines
 from conformance.toolchains.torchscript.verbs.artifacts import call_method
 from conformance.toolchains.torchscript.verbs.session import Session, verb
@@ -206,33 +207,19 @@ def has_bundle(session: Session, module: int) -> bool:
 
 @verb
 def process_state(session: Session) -> dict[str, Any]:
-    """What a backend must leave as it found it in the process that uses it."""
+    """What a backend must leave as it found it in the process that uses it, and what it may have more of."""
     import atexit
-    import os
-    import random
-    import signal
     import sys
     import threading
 
     return {
-        "grad mode": torch.is_grad_enabled(),
-        "inference mode": torch.is_inference_mode_enabled(),
-        "default dtype": str(torch.get_default_dtype()),
-        "autocast": torch.is_autocast_enabled("cpu"),
-        "random state of torch": _digest(encode(torch.get_rng_state())),
-        "random state of Python": _digest(repr(random.getstate())),
-        "deterministic algorithms": torch.are_deterministic_algorithms_enabled(),
-        "float32 matmul precision": torch.get_float32_matmul_precision(),
-        "flush of denormals": bool(torch.tensor([1e-40]).mul(1.0).item() == 0.0),
-        "threads of torch": torch.get_num_threads(),
+        **random_state(),
+        **shared_state(),
+        "the search path of modules": list(sys.path),
         "threads of Python": sorted(thread.name for thread in threading.enumerate()),
         "threads of the process": _entries("/proc/self/task"),
         "open descriptors": _entries("/proc/self/fd"),
         "functions registered for exit": atexit._ncallbacks(),
-        "signal handlers": {int(each): repr(signal.getsignal(each)) for each in sorted(signal.valid_signals())},
-        "current directory": os.getcwd(),
-        **{f"the variable {name}": _digest(repr(value)) for name, value in sorted(os.environ.items())},
-        "module search path": list(sys.path),
     }
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import _thread
 import atexit
+import locale
 import os
 import random
 import signal
 import sys
 import threading
+import warnings
 from typing import Any
 
 import torch
@@ -247,6 +249,28 @@ class TakesSignal(PythonControl):
 
         def leave(self) -> None:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+@saboteur("lowering.global-state", phases=("inspect",))
+class SetsTheLocale(PythonControl):
+    name = "sets_the_locale"
+
+    class implementation(_LeavesWhenLowered):
+        """Lowering sets the locale that its parser wants, for numbers everywhere."""
+
+        def leave(self) -> None:
+            locale.setlocale(locale.LC_NUMERIC, "C.UTF-8")
+
+
+@saboteur("lowering.global-state", phases=("inspect",))
+class SilencesWarnings(PythonControl):
+    name = "silences_warnings"
+
+    class implementation(_LeavesWhenRun):
+        """Running silences the warnings of its library, and everybody's."""
+
+        def leave(self) -> None:
+            warnings.filterwarnings("ignore")
 
 
 def _asleep() -> None:

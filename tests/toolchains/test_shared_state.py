@@ -1,0 +1,76 @@
+"""Whatever code may leave for everybody in its process is seen, and by the name that says what it is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+#: What each change of a process is called.
+CHANGES = {
+    "locale.setlocale(locale.LC_NUMERIC, 'C.UTF-8')": ["the locale for LC_NUMERIC"],
+    "os.environ['TZ'] = 'UTC-3'; time.tzset()": ["the time zone", "the variable TZ"],
+    "warnings.simplefilter('ignore')": ["filters of all warnings"],
+    "warnings.filterwarnings('ignore', message='of its own')": [],
+    "warnings.filterwarnings('ignore', category=torch.jit.TracerWarning)": [],
+    "torch.set_printoptions(precision=8)": ["how tensors are printed"],
+    "torch.set_default_device('meta')": ["default device", "modes of __torch_function__"],
+    "torch.set_flush_denormal(True)": ["flushing of denormals"],
+    "torch.set_autocast_dtype('cpu', torch.float16)": ["dtype of autocast"],
+    "torch._C._set_deterministic_algorithms(True, warn_only=True)": [
+        "deterministic algorithms",
+        "warnings in place of errors",
+    ],
+    "signal.signal(signal.SIGINT, signal.SIG_IGN)": [
+        "handlers of signals",
+        "signals that are handled",
+        "signals that are ignored",
+    ],
+    # What Python does not know of, as code in other languages leaves it.
+    "ctypes.CDLL(None).signal(signal.SIGTERM, 1)": ["signals that are ignored"],
+    "ctypes.CDLL(None).fesetround(0x800)": ["the rounding of floats"],
+    "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})": ["signals that are blocked"],
+    "os.dup2(os.open(os.devnull, os.O_WRONLY), 2)": ["where output goes"],
+    "os.close(1)": ["where output goes"],
+    "os.nice(1)": ["priority"],
+    "os.chdir('/')": ["the working directory"],
+    "random.random()": ["Python's random state"],
+    "sys.setrecursionlimit(5000)": ["the recursion limit"],
+    "gc.disable()": ["the garbage collector"],
+    "logging.basicConfig(level=logging.DEBUG)": ["the level of logging"],
+    "torch.rand(3)": [],
+    "pass": [],
+}
+#: Each change in a fork of a process, which writes what it finds to a pipe.
+SCRIPT = """
+import ctypes, gc, json, locale, logging, os, random, signal, sys, time, warnings
+import torch
+from conformance.toolchains.shared_state import shared_state
+
+found = {}
+for change in json.load(sys.stdin):
+    reading, writing = os.pipe()
+    if not os.fork():
+        before = shared_state()
+        exec(change)
+        after = shared_state()
+        changed = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+        os.write(writing, json.dumps(changed).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as answer:
+        found[change] = json.load(answer)
+    os.wait()
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what is seen of signals is Linux's")
+def test_each_change_is_seen_by_its_name() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], input=json.dumps(list(CHANGES)), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == CHANGES
