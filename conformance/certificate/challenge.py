@@ -89,12 +89,14 @@ def _installed(certificate: Certificate, library: Path | None) -> Backend:
 
 def _strangers(certificate: Certificate, here: list[dict[str, Any]]) -> tuple[str, ...]:
     """A sentence for each thing that was certified and is another here, or not here."""
-    digests = {each["name"]: each["digest"] for each in here}
+    digests: dict[str, list[Any]] = {}  # two files of one name may lie in two folders
+    for each in here:
+        digests.setdefault(each["name"], []).append(each["digest"])
     sentences = []
     for each in certificate.statement["subject"]:
         if each["name"] not in digests:
             sentences.append(f"{each['name']} was certified, and the backend that is installed here has none")
-        elif digests[each["name"]] != each["digest"]:
+        elif each["digest"] not in digests[each["name"]]:
             sentences.append(f"{each['name']} is another one here than was certified: its digest differs")
     return tuple(sentences)
 

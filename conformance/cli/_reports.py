@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tabulate import tabulate
 
+from conformance.api.verdicts import row_fails
 from conformance.cli._common import Commands, refuse, say
 from conformance.operators.table import Outcome
 from conformance.report import ReportError, ReproducerFolder, printable, read_report, write_atomically, write_report
@@ -145,4 +146,10 @@ def _merge(options: argparse.Namespace) -> int:
     say(f"report: {options.output}")
     if scripts:
         say(f"reproducers: {reproducers.path} ({scripts} script{'s' if scripts > 1 else ''})")
-    return 1 if missing or lost else 0
+    failing = sum(map(row_fails, report["cells"]))
+    certification = report["certification"]
+    if failing:
+        say(f"{failing} cells fail")
+    elif certification["missing"] and not missing and not certification["excused"]:
+        say(f"the level {certification['level']} is not reached: {certification['missing'][0]}")
+    return 1 if missing or lost or failing or (certification["missing"] and not certification["excused"]) else 0

@@ -14,7 +14,7 @@ from conformance.expectations._strictness import DEFAULT, Kind
 
 _NOT_RUN = Verdict.LOST.value
 #: Verdicts that say nothing about an entry: whether the cell fails as recorded is not known.
-_UNKNOWN = frozenset({Verdict.FLAKY.value, Verdict.HARNESS_ERROR.value, _NOT_RUN})
+_UNKNOWN = frozenset({Verdict.FLAKY.value, Verdict.HARNESS_ERROR.value, Verdict.NOT_EXERCISED.value, _NOT_RUN})
 
 #: So many entries are named by their numbers where there may be hundreds.
 _NUMBERS_SHOWN = 10

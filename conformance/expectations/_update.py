@@ -38,7 +38,7 @@ class _State(enum.Enum):
     PASSES = enum.auto()
     #: It was not tried, for a reason that lies in the backend or in PyTorch.
     IDLE = enum.auto()
-    #: It did not run, never came back, or failed in a way that did not repeat.
+    #: It did not run, could not be tried here, never came back, or failed in a way that did not repeat.
     UNKNOWN = enum.auto()
 
 
@@ -77,6 +77,11 @@ def learn(expectations: Expectations, plan: BackendRun, today: datetime.date) ->
             for where in _where(group, rows):
                 added.append(_new_entry(group, where, today))
                 said.append(f"added: {_place(added[-1])}: {ending_text(*group[0].ending)}")
+    said += [
+        f"not recorded, since what is drawn depends on seed and budget: {row['id']}: an entry for it is yours to write"
+        for row in plan.rows.values()
+        if "generated" in row and Verdict(row["verdict"]).is_breach
+    ]
     said += [
         f"not recorded, since it is flaky: {row['id']}: {row['message']}"
         for row in plan.rows.values()
@@ -139,7 +144,7 @@ def _seen(cell: Mapping[str, Any], row: Mapping[str, Any] | None) -> _Seen:
         return _Seen(cell, _State.FAILS, ending, judged.get("message", row["message"]))
     if verdict is Verdict.PASS:
         return _Seen(cell, _State.PASSES)
-    if verdict in (Verdict.UNSUPPORTED, Verdict.NOT_APPLICABLE, Verdict.NOT_EXERCISED):
+    if verdict in (Verdict.UNSUPPORTED, Verdict.NOT_APPLICABLE):
         return _Seen(cell, _State.IDLE)
     return _Seen(cell, _State.UNKNOWN)
 

@@ -21,7 +21,7 @@ def exit_code_of(reports: Sequence[Report], status: int, *, has_problems: bool) 
         return EXIT_INCOMPLETE
     if status != pytest.ExitCode.OK:
         return status
-    if has_problems:
+    if has_problems or any(row.fails for row in rows):
         return int(pytest.ExitCode.TESTS_FAILED)
     if any(map(_lacks_what_was_left_out, reports)):
         return EXIT_INCOMPLETE

@@ -181,7 +181,8 @@ def published_arguments(config: pytest.Config) -> tuple[str, ...]:
     published: list[str] = []
     target = config.option.conformance_target
     for argument in config.invocation_params.args:
-        name, equals, value = str(argument).partition("=")
+        # what is no Unicode cannot stand in a report
+        name, equals, value = str(argument).encode(errors="replace").decode().partition("=")
         if name == "--conformance-target" and equals:
             published.append(f"{name}={_published_target(value, target)}")
             continue

@@ -15,7 +15,7 @@ import pytest
 import conformance
 from conformance._util.privacy import without_paths
 from conformance.api.fingerprint import fingerprint
-from conformance.api.verdicts import Verdict
+from conformance.api.verdicts import Verdict, row_fails
 from conformance.contract import Clause, clause_of, installed_clauses, shipped_clauses
 from conformance.discovery.describing import Description
 from conformance.expectations import BackendRun, Expectations, ExpectationsFile
@@ -95,6 +95,8 @@ class Reporter:
         self._planned: dict[str, dict[str, Cell]] = {name: {} for name in folders}
         self._selected: set[str] = set()
         self._lists_failures = False
+        #: Whether pytest's own tracebacks are left out, without anybody having asked for that.
+        self._is_quiet = False
         #: The backends whose folder is this run's: those with a cell that was selected, once a cell has started.
         self._opened: list[str] = []
         self._rows: dict[str, dict[str, dict[str, Any]]] = {name: {} for name in folders}
@@ -119,7 +121,9 @@ class Reporter:
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         """Leave the telling of failures to the summary at the end."""
         self._session = session
+        before = self._config.option.tbstyle
         self._lists_failures = _be_quiet_about_failures(self._config)
+        self._is_quiet = self._config.option.tbstyle != before
 
     def pytest_report_header(self) -> list[str]:
         """What is being certified, and the seed and the budget that reproduce it."""
@@ -148,6 +152,11 @@ class Reporter:
 
     pytest_configure_node = pytest.hookimpl(optionalhook=True)(pytest_configure_node)
 
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Of what cannot be collected no summary of ours tells."""
+        if report.failed and self._is_quiet:
+            self._config.option.tbstyle = "short"
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Plan the clauses of other suites than the shipped ones, before any is deselected."""
@@ -155,8 +164,15 @@ class Reporter:
         self._plan(clause for module in modules for value in vars(module).values() if (clause := clause_of(value)))
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Note what was selected, where the items are in this process."""
-        self._selected |= {own_name(item.nodeid) for item in session.items if CELL in item.stash}
+        """Note what was selected, where the items are in this process; UsageError for what no report can have."""
+        items = [item for item in session.items if CELL in item.stash]
+        for item in items:
+            if own_name(item.nodeid) not in self._planned[item.stash[CELL].backend]:
+                raise pytest.UsageError(
+                    f"{item.nodeid}: a clause is a function of the module where it is collected, and its cells are its "
+                    "only parameters; in a class, or parametrized, it has no place in a report"
+                )
+        self._selected |= {own_name(item.nodeid) for item in items}
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
@@ -255,6 +271,9 @@ class Reporter:
         self._keep(cell.backend, row)
 
     def _keep(self, backend: str, row: dict[str, Any]) -> None:
+        known = self._rows[backend].get(row["id"])
+        if known is not None and row_fails(known) and not row_fails(row):
+            return  # somebody else's plugin tries what failed again: once is enough to break a clause
         self._rows[backend][row["id"]] = row
         try:
             self._folders[backend].append(row)

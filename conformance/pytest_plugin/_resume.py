@@ -51,8 +51,6 @@ def facts_of(
     package = description.source.value.partition(":")[0]
     facts = {
         **circumstances_of(report),
-        "options of the backend": description.options,
-        "files of its distribution": description.distribution_hash,
         "files of its package": state_of_package(package) if package else "",
         "installed packages": report.environment,
         "time for a step": options.limits.seconds,

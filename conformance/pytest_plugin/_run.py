@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import importlib
@@ -106,7 +107,10 @@ class Runner:
         self._run.share_budget(cells)
         # pytest has its cache from now on, unless that is turned off
         cache = getattr(session.config, "cache", None)
-        self._run.kept = cache.mkdir("conformance-generated") if cache is not None else None
+        self._run.kept = None
+        if cache is not None:
+            with contextlib.suppress(OSError):  # of a cache that cannot be written to pytest warns by itself
+                self._run.kept = cache.mkdir("conformance-generated")
         if session.items and not session.config.option.collectonly:
             self._run.get_ready(cells)
             _import_ahead()
@@ -172,9 +176,12 @@ class Runner:
 def _import_ahead() -> None:
     """Import hypothesis while devices work: generated cells draw with it, and its own pytest plugin, which every
     environment of ours has, imports it when a run ends. Waited for, that takes 0.4 s."""
-    threading.Thread(
-        target=importlib.import_module, args=("hypothesis",), daemon=True, name="conformance-ahead"
-    ).start()
+
+    def work() -> None:
+        with contextlib.suppress(ImportError, RuntimeError):  # of a run that is over, at whose end others import it
+            importlib.import_module("hypothesis")
+
+    threading.Thread(target=work, daemon=True, name="conformance-ahead").start()
 
 
 def _without_toolchain(clause: Clause) -> str:

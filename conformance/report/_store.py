@@ -219,3 +219,5 @@ def _explained(folder: Path) -> Iterator[None]:
             f"the report cannot be written to {folder}: {error.strerror}. "
             "Choose a folder that can, with --conformance-report DIR"
         ) from error
+    except UnicodeEncodeError as error:
+        raise ReportError(f"the report in {folder} has a text that is no Unicode: {error}") from error

@@ -9,6 +9,7 @@ from typing import Any
 
 from conformance._util.privacy import without_paths
 from conformance.api.errors import ConformanceFailure, SubjectError
+from conformance.api.fingerprint import fingerprint
 from conformance.api.verdicts import Outcome
 from conformance.compare.comparison import Margin
 from conformance.devices import Trace
@@ -79,7 +80,7 @@ class Result:
             "seconds": self.seconds,
         }
         if self.outcome.verdict.fails:
-            row["fingerprint"] = self.outcome.fingerprint(self.cell.clause.id, self.cell.case)
+            row["fingerprint"] = self._fingerprint()
         if self.outcome.error is not None:
             row["error"] = without_paths(self.outcome.error)
         if self.peak_bytes is not None:
@@ -99,6 +100,15 @@ class Result:
         if self.margin.comparisons:
             row["margin"] = self.margin.as_row()
         return row
+
+    def _fingerprint(self) -> str:
+        """That of the failure; of a cell that searches, of all its findings together."""
+        outcome, clause = self.outcome, self.cell.clause.id
+        findings = (self.record.generated or {}).get("findings", ())
+        if not findings:
+            return outcome.fingerprint(clause, self.cell.case)
+        causes = sorted({f"{each['verdict']}: {each['cause']}" for each in findings})
+        return fingerprint(clause, outcome.verdict.value, outcome.phase, "; ".join(causes))
 
 
 def _attempt_row(outcome: Outcome) -> dict[str, str]:

@@ -123,6 +123,7 @@ def test_what_is_tolerated_fails_no_run() -> None:
         (entry("toy.refuses"), "its cells came to UNSUPPORTED"),
         (entry("toy.flickers"), None),
         (entry("toy.lost"), None),
+        (entry("toy.turned-off"), None),
         (entry("toy.unselected"), None),
         (entry("nonsense", versions='{backend = "<1"}'), None),
         (entry(expires="2026-06-01"), None),
@@ -134,6 +135,7 @@ def test_an_entry_that_says_nothing_any_more_is_a_fault(text: str, fault: str | 
     known = expectations(text)
     rows = [ended(cell()), ended(cell("lstm")), ended(cell(clause="toy.refuses"), "UNSUPPORTED")]
     rows += [ended(cell(clause="toy.flickers"), "FLAKY"), ended(cell(clause="toy.lost"), "LOST")]
+    rows += [ended(cell(clause="toy.turned-off"), "NOT_EXERCISED")]
     found = known.faults([plan(known, *rows, idle=(cell(clause="toy.unselected"),))], TODAY)
     assert len(found) == (fault is not None)
     assert all(str(fault) in each.text for each in found)
@@ -240,7 +242,7 @@ def test_an_entry_is_narrowed_to_what_still_fails(path: Path) -> None:
     assert 'case = "add"\nverdict = "FAIL"  # not a crash\n' in text
 
 
-@pytest.mark.parametrize("verdict", ["", "LOST", "FLAKY", "HARNESS_ERROR"])
+@pytest.mark.parametrize("verdict", ["", "LOST", "FLAKY", "HARNESS_ERROR", "NOT_EXERCISED"])
 def test_an_entry_with_a_cell_that_is_not_known_stays(path: Path, verdict: str) -> None:
     other = cell("lstm")
     rows = [ended(other, verdict)] if verdict else []
@@ -253,6 +255,14 @@ def test_a_failure_that_did_not_repeat_is_not_recorded(path: Path) -> None:
     once = ended(cell(clause="toy.loads"))
     del once["repeated"]
     assert update(path, ended(cell()), SAVES, once)[0] == FILE
+
+
+def test_what_was_drawn_is_not_recorded_and_that_is_said(path: Path) -> None:
+    drawn = ended(cell("matmul", clause="toy.drawn"), generated={"findings": []})
+    del drawn["repeated"]
+    text, said = update(path, ended(cell()), SAVES, drawn)
+    assert text == FILE
+    assert f"{drawn['id']}: an entry for it is yours to write" in said[-1]
 
 
 def test_an_entry_for_other_versions_stays_and_the_failure_here_is_added(path: Path) -> None:

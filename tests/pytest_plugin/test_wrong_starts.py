@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from support.project import Project
 
@@ -53,6 +55,66 @@ def test_a_failure_of_the_harness_is_no_wrong_usage(project: Project) -> None:
     run = project.run("--backend=reference")
     assert run.exit_code == 11, run.output
     assert "the harness itself failed before anything ran: it did not answer within 1200 s" in run.output
+
+
+@pytest.mark.quick
+def test_what_cannot_be_collected_says_why(project: Project) -> None:
+    project.write("test_own.py", "from conformance.nowhere import anything\n")
+    run = project.run("--backend=reference", "test_own.py")
+    assert run.exit_code == 2, run.output
+    assert "No module named 'conformance.nowhere'" in run.output
+
+
+@pytest.mark.quick
+def test_a_cache_that_cannot_be_written_ends_no_run(project: Project) -> None:
+    run = project.run("--backend=python_control", "--conformance-select=lowering.delegated", "-o", "cache_dir=/proc/no")
+    assert run.exit_code == 0, run.output
+    assert "INTERNALERROR" not in run.output
+
+
+@pytest.mark.quick
+def test_what_is_no_unicode_among_the_options_loses_no_report(project: Project) -> None:
+    run = project.run(
+        "--backend=python_control", "--conformance-select=lowering.delegated", os.fsdecode(b"--junit-prefix=\xff")
+    )
+    assert run.exit_code == 0, run.output
+    (said,) = [each for each in run.report("python_control")["run"]["argv"] if each.startswith("--junit-prefix")]
+    assert said == "--junit-prefix=?"
+
+
+@pytest.mark.quick
+def test_a_failure_that_another_plugin_tries_again_stays_one(project: Project) -> None:
+    """As pytest-rerunfailures does: one item, reported twice."""
+    project.write(
+        "conftest.py",
+        """
+        import pytest
+        from _pytest.runner import runtestprotocol
+
+        def told(item, report, verdict):
+            row = report.conformance["row"]
+            row.update(verdict=verdict, fingerprint="0" * 12)
+            report.outcome = "failed" if verdict == "FAIL" else "passed"
+            item.ihook.pytest_runtest_logreport(report=report)
+
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_runtest_protocol(item, nextitem):
+            item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+            for report in runtestprotocol(item, nextitem=nextitem, log=False):
+                if report.when == "call":
+                    passed = dict(report.conformance["row"])
+                    report.conformance["row"] = dict(passed)
+                    told(item, report, "FAIL")
+                    report.outcome = "passed"
+                    report.conformance = {"backend": "python_control", "row": passed}
+                item.ihook.pytest_runtest_logreport(report=report)
+            item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+            return True
+        """,
+    )
+    run = project.run("--backend=python_control", "--conformance-select=lowering.delegated[add-full-yes/yes]")
+    assert run.exit_code == 1, run.output
+    assert [row["verdict"] for row in run.report("python_control")["cells"]] == ["FAIL"]
 
 
 @pytest.mark.quick

@@ -230,6 +230,33 @@ def test_a_whole_without_gaps_is_a_success_and_can_be_merged_again(desk: Desk) -
     assert read_report(desk.merged) == merged
 
 
+@pytest.mark.parametrize(
+    ("changed", "what"),
+    [
+        ({"backend__distribution_hash": "b" * 64}, "files of its distribution: bbbbbbbbbbbb, not none"),
+        ({"backend__options": {"mode": "fast"}}, "options of the backend: {'mode': 'fast'}, not none"),
+    ],
+)
+def test_shards_of_other_code_are_no_shards_of_one_run(desk: Desk, changed: dict[str, Any], what: str) -> None:
+    one, two = report_of(cell("add"), deselected=1), report_of(cell("sub"), deselected=1, run__id="two", **changed)
+    code, _, complained = desk.merge(one, two)
+    assert code == 2
+    assert what in complained
+
+
+def test_a_merge_ends_as_the_run_would_have(desk: Desk) -> None:
+    one = report_of(cell("add"), deselected=1)
+    failing = report_of(cell("sub", "FAIL", "run", "no"), deselected=1, run__id="two")
+    code, said, _ = desk.merge(one, failing)
+    assert (code, "1 cells fail" in said) == (1, True)
+    nothing = [
+        report_of(cell(each, "UNSUPPORTED", message="declared"), deselected=1, run__id=each) for each in ("add", "sub")
+    ]
+    code, said, _ = desk.merge(*nothing)
+    assert code == 1
+    assert "the level core is not reached" in said
+
+
 def test_a_merged_report_says_which_shards_were_resumed(desk: Desk) -> None:
     before = {"id": "zero", "started": "2025-12-31T23:00:00+00:00", "argv": ["-x"]}
     resumed = {"cells": 1, "runs": [before]}

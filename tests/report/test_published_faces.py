@@ -12,6 +12,8 @@ import jsonschema
 import pytest
 from support.example_reports import HOSTILE, cell, full_report, poisoned, report_of
 from support.project import Run
+from support.small_reports import cell as small_cell
+from support.small_reports import report_of as small_report
 
 from conformance.api.verdicts import Verdict
 from conformance.cli import main
@@ -124,6 +126,13 @@ def test_every_verdict_that_fails_a_run_is_failed_in_ctrf() -> None:
     tests = ctrf_of(full_report())["results"]["tests"]
     failed = {each["rawStatus"] for each in tests if each["status"] == "failed"}
     assert failed == {verdict.value for verdict in Verdict if verdict.fails}
+
+
+def test_what_an_expectation_tolerates_fails_in_no_format() -> None:
+    known = {"reason": "now and then", "verdict": "FLAKY", "found": "PASS", "message": "", "tolerated": True}
+    report = small_report(small_cell("add"), small_cell("sub", "XPASS", "", "passed this time", expectation=known))
+    assert [each["status"] for each in ctrf_of(report)["results"]["tests"]] == ["passed", "other"]
+    assert ctrf_of(report)["results"]["summary"]["failed"] == 0
 
 
 def test_a_flaky_cell_is_marked_with_its_attempts() -> None:

@@ -18,12 +18,13 @@ from conformance.api.errors import (
     HarnessError,
     SubjectError,
 )
-from conformance.api.verdicts import NotApplicable, NotExercised, Verdict
+from conformance.api.verdicts import NotApplicable, NotExercised, Outcome, Verdict
+from conformance.compare.comparison import Margin
 from conformance.contract import Control, shipped_clauses
 from conformance.devices import Limits, ZygotePool
 from conformance.run.cell_context import CellContext
 from conformance.run.plan import cells_of
-from conformance.run.result import Result
+from conformance.run.result import Record, Result
 from conformance.run.run_context import RunContext
 from conformance.run.running import run_cell
 
@@ -204,3 +205,34 @@ def test_what_breaks_the_harness_in_a_process_with_the_backend_alone_is_the_back
 def test_what_breaks_the_harness_without_the_backend_too_is_the_harnesss() -> None:
     result = controlled(Script(DeviceBroken("no len"), DeviceBroken("no len")), reruns=1)
     assert result.outcome.verdict is Verdict.HARNESS_ERROR
+
+
+@pytest.mark.parametrize("control", [TOO_SLOW, None])
+def test_a_machine_that_is_too_slow_costs_the_backend_no_time(control: Exception | None) -> None:
+    """What the control shows too is no timeout of the backend, after many of which its cells would get less."""
+    run_context = RunContext(ZygotePool(Limits()), 0, {CELL.backend: ANY_BACKEND})
+    full = run_context.limits(CELL.backend)
+    for _ in range(4):
+        script = Script(TOO_SLOW, control)
+        run_context.controls.clear()
+        run_cell(
+            run_context,
+            CellContext(run_context, CELL, ANY_BACKEND),
+            script._clause,
+            lambda context: {"context": context},
+        )
+    assert (run_context.limits(CELL.backend) == full) is (control is TOO_SLOW)
+
+
+def test_the_fingerprint_of_a_cell_that_searches_is_that_of_all_its_findings() -> None:
+    """Two that end alike, or whose messages begin alike, are not one failure."""
+
+    def row(*causes: str) -> dict[str, Any]:
+        record = Record()
+        record.generated = {"findings": [{"verdict": "CRASH", "cause": each} for each in causes]}
+        outcome = Outcome(Verdict.CRASH, "run", "the process was killed by SIGSEGV during run")
+        return Result(CELL, outcome, {}, record, Margin()).as_row()
+
+    first = row("relu / crash")["fingerprint"]
+    assert first == row("relu / crash")["fingerprint"]
+    assert first not in (row("tanh / crash")["fingerprint"], row("relu / crash", "tanh / crash")["fingerprint"])

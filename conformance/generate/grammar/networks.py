@@ -86,7 +86,16 @@ def pool(b: Builder) -> None:
         ("avg_pool2d", f"F.avg_pool2d({one}, {b.draw.of(2, 3)}, {ceil})"),
         ("avg_pool2d", f"F.avg_pool2d({one}, (2, 1), stride=(2, 1))"),
         ("avg_pool2d", f"F.avg_pool2d({one}, 2, padding=1, ceil_mode=True, divisor_override=3)"),
-        ("adaptive_avg_pool2d", f"F.adaptive_avg_pool2d({one}, {b.draw.of('1', '(2, 3)', '3', '(1, 4)')})"),
+    )
+    b.make(name, text)
+
+
+@rule("networks", "convolution", weight=2, operators=2)
+def pool_to_bins(b: Builder) -> None:
+    """As many bins as there are to be, which are of one size where that divides, and overlap where it does not."""
+    one = image(b)
+    name, text = b.draw.of(
+        ("adaptive_avg_pool2d", f"F.adaptive_avg_pool2d({one}, {b.draw.of('1', '(2, 3)', '3', '(1, 4)', '2')})"),
         ("adaptive_max_pool2d", f"F.adaptive_max_pool2d({one}, {b.draw.of('1', '(2, 3)', '2')})"),
     )
     b.make(name, text)

@@ -158,6 +158,8 @@ _CIRCUMSTANCES: dict[str, Callable[[Report], object]] = {
     "distribution of the backend": lambda report: " ".join(
         filter(None, (report.backend.distribution, report.backend.version))
     ),
+    "files of its distribution": lambda report: report.backend.distribution_hash or None,
+    "options of the backend": lambda report: report.backend.options or None,
     "files of the backend": lambda report: sorted(f"{file.name} {file.sha256}" for file in report.backend.files),
     "toolchain": lambda report: report.backend.toolchain,
     "features declared missing": lambda report: sorted(report.backend.features.missing),

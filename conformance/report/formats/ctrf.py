@@ -22,8 +22,9 @@ SPEC_VERSION = "0.0.0"
 EXTRA = "torch-conformance/1"
 
 _STATUSES = ("passed", "failed", "skipped", "pending", "other")
-#: Every verdict that fails a run is "failed", so that who adds up statuses comes to the same as the exit code. CTRF
-#: would call a flaky test "passed"; here it fails, and its ``flaky`` says why.
+#: Every verdict that fails a run is "failed", and one that an expectation tolerates "other", so that who adds up
+#: statuses comes to the same as the exit code. CTRF would call a flaky test "passed"; here it fails, and its ``flaky``
+#: says why.
 _STATUS = {
     Verdict.PASS: "passed",
     Verdict.UNSUPPORTED: "skipped",
@@ -64,7 +65,7 @@ def document(report: Report) -> dict[str, Any]:
 
 
 def _summary(report: Report) -> dict[str, Any]:
-    statuses = Counter(_status(row.verdict) for row in report.cells)
+    statuses = Counter(map(_status, report.cells))
     began = _started(report)
     start = round(began.timestamp() * 1000) if began else 0
     duration = _milliseconds(report.run.seconds)
@@ -144,7 +145,7 @@ def _test(row: CellRow) -> dict[str, Any]:
     return {
         "testId": row.id or "unnamed",
         "name": row.id or "unnamed",
-        "status": _status(row.verdict),
+        "status": _status(row),
         "rawStatus": row.verdict.value,
         "duration": _milliseconds(sum(seconds.values())),
         "suite": [row.suite, row.clause],
@@ -161,14 +162,18 @@ def _retries(attempts: Sequence[Attempt]) -> dict[str, Any]:
     if not attempts:
         return {}
     rows = [
-        {"attempt": place, "status": _status(each.verdict), **({"message": each.message} if each.message else {})}
+        {
+            "attempt": place,
+            "status": _STATUS.get(each.verdict, "failed"),
+            **({"message": each.message} if each.message else {}),
+        }
         for place, each in enumerate(attempts, 1)
     ]
     return {"retries": len(attempts) - 1, "retryAttempts": rows}
 
 
-def _status(verdict: Verdict) -> str:
-    return _STATUS.get(verdict, "failed")
+def _status(row: CellRow) -> str:
+    return _STATUS.get(row.verdict, "failed" if row.fails else "other")
 
 
 def _milliseconds(seconds: float) -> int:

@@ -17,6 +17,7 @@ from conformance.report.causes import causes_of
 from conformance.report.formats import formats
 from conformance.report.model import Report
 from conformance.report.parts import read_part
+from conformance.report.row_model import CellRow
 from conformance.report.view import incomplete_line, share_shown
 
 REPORT = "report.json"
@@ -151,11 +152,11 @@ def _entry(path: Path, beside: Path) -> Entry:
         rank=[None, *Level].index(achieved),
         level=" ".join(filter(None, (achieved.value, share_shown(report.certification)))) if achieved else "none",
         remarks=" ".join(filter(None, remarks)),
-        all=_share(counted),
+        all=_share(report.cells),
         verdicts=", ".join(f"{counted[each]} {each.value}" for each in Verdict if counted.get(each)),
         causes=len(causes_of(report)),
         packages=_packages(report),
-        suites={suite: _share(counts) for suite, counts in report.summary.suites.items()},
+        suites={suite: _share([row for row in report.cells if row.suite == suite]) for suite in report.summary.suites},
         torch=report.environment.get("torch", "unknown"),
         contract=report.harness.contract.version,
         seed=str(report.run.seed),
@@ -172,6 +173,6 @@ def _packages(report: Report) -> dict[str, str]:
     return found or known
 
 
-def _share(counts: Mapping[Verdict, int]) -> Share:
-    failing = sum(count for verdict, count in counts.items() if verdict.fails)
-    return Share(counts.get(Verdict.PASS, 0), failing, sum(counts.values()))
+def _share(rows: Sequence[CellRow]) -> Share:
+    passed = sum(row.verdict is Verdict.PASS for row in rows)
+    return Share(passed, sum(row.fails for row in rows), len(rows))

@@ -148,12 +148,13 @@ def _rows_and_columns(make: Maker) -> dict[str, list[tuple[Any, ...]]]:
 
 @case("sizes", f.reductions, f.views, f.broadcasting, samples=_rows_and_columns)
 class Sizes(torch.nn.Module):
-    """What it computes depends on the size, not only how often: by a factor, by the numbers of the rows, by what a mean
-    is divided by, and by what fills the rows up to a multiple of four."""
+    """What it computes depends on the size, not only how often: by a factor, by the numbers of the rows and the share
+    of all that they are, by what a mean is divided by, and by what fills the rows up to a multiple of four."""
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         rows = x.size(0)
-        changed = torch.relu(x - y) * rows - y / (1 + x * x) + torch.arange(rows, dtype=x.dtype).unsqueeze(1)
+        places = torch.arange(rows, dtype=x.dtype)
+        changed = torch.relu(x - y) * rows - y / (1 + x * x) + (places + places / rows).unsqueeze(1)
         fours = functional.pad(changed, (0, 0, 0, -rows % 4), value=1.0)
         return changed + (x * y).mean(0) + fours.sum(0) / -(-rows // 4)
 

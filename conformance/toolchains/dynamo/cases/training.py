@@ -24,7 +24,7 @@ case = functools.partial(everywhere, everywhere=False)
     touches=(f.integers, f.reductions, f.views),
 )
 class TrainedLayers(torch.nn.Module):
-    """Two layers whose parameters require grad, one of them frozen in part, and gates that begin where their slope
+    """Two layers whose parameters require grad, one of them frozen in part, and offsets that begin where their slope
     changes. A classifier's loss is added to each element, so that going back comes to it with another gradient than
     one, and to what is turned with one that lies in another order."""
 
@@ -32,11 +32,11 @@ class TrainedLayers(torch.nn.Module):
         super().__init__()
         self.first, self.second = torch.nn.Linear(4, 5), torch.nn.Linear(5, 4)
         self.first.bias.requires_grad_(False)
-        self.gates = torch.nn.Parameter(torch.tensor([0.0, 1.0, -1.0, 2.0]))
+        self.offsets = torch.nn.Parameter(torch.tensor([0.0, 1.0, -1.0, 2.0]))
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        gates = self.gates.clamp(0.0, 1.0) + functional.hardtanh(self.gates, -1.0, 2.0) + torch.relu(self.gates)
-        scores = self.second(torch.relu(self.first(x)) * 2) * (gates + 1.5)
+        offsets = self.offsets.clamp(0.0, 1.0) + functional.hardtanh(self.offsets, -1.0, 2.0) + torch.relu(self.offsets)
+        scores = self.second(torch.relu(self.first(x)) * 2) + offsets * 0.25
         loss = functional.cross_entropy(scores, y.argmax(dim=1)) + functional.smooth_l1_loss(scores, y, beta=0.25)
         return torch.tanh(scores).t() - y.t() + loss * 0.5
 
