@@ -148,8 +148,9 @@ def _merge(options: argparse.Namespace) -> int:
         say(f"reproducers: {reproducers.path} ({scripts} script{'s' if scripts > 1 else ''})")
     failing = sum(map(row_fails, report["cells"]))
     certification = report["certification"]
+    falls_short = certification["missing"] and not certification["excused"]
     if failing:
-        say(f"{failing} cells fail")
-    elif certification["missing"] and not missing and not certification["excused"]:
+        say(f"{failing} {'cells fail' if failing > 1 else 'cell fails'}")
+    elif falls_short and not missing:
         say(f"the level {certification['level']} is not reached: {certification['missing'][0]}")
-    return 1 if missing or lost or failing or (certification["missing"] and not certification["excused"]) else 0
+    return 1 if missing or lost or failing or falls_short else 0

@@ -100,7 +100,7 @@ def _start_run(config: pytest.Config, options: RunOptions, pool: ZygotePool) -> 
     kept = {}
     if not config.option.collectonly:  # where nothing runs there is nothing to report
         facts = dataclasses.replace(facts, target=target.described())
-        folders = {each.source.name: _folder(config, options, facts, each, operators) for each in descriptions}
+        folders = _folders(config, options, facts, descriptions, operators)
         kept = {name: folder.went_before.rows for name, folder in folders.items()}
         _register_reporter(config, options, facts, descriptions, folders, expectations, file, operators, selection)
     run = _run_context(config, options, options.seed, pool, descriptions, native, target)
@@ -279,6 +279,28 @@ def _register_resumer(config: pytest.Config, kept: Mapping[str, Mapping[str, dic
 
 def _part(options: RunOptions) -> str:
     return options.shard.folder if options.shard else PART
+
+
+def _folders(
+    config: pytest.Config,
+    options: RunOptions,
+    run: RunFacts,
+    descriptions: Sequence[Description],
+    operators: Sequence[str],
+) -> dict[str, ReportFolder]:
+    """The folder of each backend. Raises UsageError where one of them has nothing that this run can go on with."""
+    found: dict[str, ReportFolder] = {}
+    refused: list[str] = []
+    for each in descriptions:
+        try:
+            found[each.source.name] = _folder(config, options, run, each, operators)
+        except pytest.UsageError as error:
+            refused.append(str(error))
+    if refused and found:
+        refused.append(f"what was interrupted of {', '.join(found)} can be gone on with: name no other backend")
+    if refused:
+        raise pytest.UsageError("; ".join(refused))
+    return found
 
 
 def _folder(

@@ -25,8 +25,6 @@ PYTHONS_RANDOM_STATE = "Python's random state"
 VARIABLE = "the variable "
 
 _LEAST = sys.float_info.min
-#: Where the process was when it began.
-_FOLDER = os.getcwd()
 _LOCALES = [name for name in dir(locale) if name.startswith("LC_") and name != "LC_ALL"]
 #: Every signal with a name, and the bit for it in a mask.
 _SIGNALS = {each.name: each for each in signal.Signals}
@@ -70,7 +68,7 @@ def shared_state() -> dict[str, str]:
     state = {
         PYTHONS_RANDOM_STATE: hash(random.getstate()),
         **{f"{VARIABLE}{name}": _digest(value) for name, value in os.environ.items()},
-        "the working directory": "where the process began" if os.getcwd() == _FOLDER else "another",
+        "the working directory": _digest(os.getcwd()),
         RECURSION_LIMIT: sys.getrecursionlimit(),
         "the garbage collector": gc.isenabled(),
         "sys.excepthook": _name_of(sys.excepthook),

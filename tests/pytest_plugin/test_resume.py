@@ -43,6 +43,11 @@ def test_a_killed_run_is_gone_on_with(project: Project, shared_run: Callable[...
     said = " ".join(other.output.split())
     assert "cannot be gone on with: it differs in the seed: 0, and now 3; in the number of reruns: 1, and now 2" in said
 
+    beside = project.run(*selected, "--backend=python_control", RESUME)
+    assert beside.exit_code == 4
+    said = " ".join(beside.output.split())
+    assert "what was interrupted of reference can be gone on with: name no other backend" in said
+
     run = project.run(*selected, RESUME)
     assert run.exit_code == 0, run.output
     report = run.report("reference")

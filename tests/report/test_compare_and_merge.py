@@ -248,7 +248,7 @@ def test_a_merge_ends_as_the_run_would_have(desk: Desk) -> None:
     one = report_of(cell("add"), deselected=1)
     failing = report_of(cell("sub", "FAIL", "run", "no"), deselected=1, run__id="two")
     code, said, _ = desk.merge(one, failing)
-    assert (code, "1 cells fail" in said) == (1, True)
+    assert (code, "1 cell fails" in said) == (1, True)
     nothing = [
         report_of(cell(each, "UNSUPPORTED", message="declared"), deselected=1, run__id=each) for each in ("add", "sub")
     ]

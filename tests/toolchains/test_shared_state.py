@@ -23,11 +23,7 @@ CHANGES = {
         "deterministic algorithms",
         "warnings in place of errors",
     ],
-    "signal.signal(signal.SIGINT, signal.SIG_IGN)": [
-        "handlers of signals",
-        "signals that are handled",
-        "signals that are ignored",
-    ],
+    "signal.signal(signal.SIGUSR1, print)": ["handlers of signals", "signals that are handled"],
     # What Python does not know of, as code in other languages leaves it.
     "ctypes.CDLL(None).signal(signal.SIGTERM, 1)": ["signals that are ignored"],
     "ctypes.CDLL(None).fesetround(0x800)": ["the rounding of floats"],
