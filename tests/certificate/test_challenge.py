@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import types
 from pathlib import Path
 from typing import Any
 
@@ -130,3 +131,11 @@ def test_a_challenge_without_a_report_is_lost(office: Office, monkeypatch: pytes
     code, said, _ = office.verify("--rerun")
     assert code == 1
     assert "the run came to no report: the last line" in said
+
+
+def test_two_libraries_of_one_name_are_told_apart_by_their_digests() -> None:
+    one, two, other = ({"name": "libx.so", "digest": {"sha256": each * 64}} for each in "abc")
+    certificate: Any = types.SimpleNamespace(statement={"subject": [one, two]})
+    assert challenges._strangers(certificate, [two, one]) == ()
+    (found,) = challenges._strangers(certificate, [one, other])
+    assert "libx.so is another one here" in found

@@ -83,6 +83,24 @@ def test_what_is_no_unicode_among_the_options_loses_no_report(project: Project) 
 
 
 @pytest.mark.quick
+def test_a_clause_that_has_no_place_in_a_report_is_refused(project: Project) -> None:
+    project.write(
+        "test_mine.py",
+        """
+        from conformance.contract import Level, clause
+
+        class TestMine:
+            @clause("mine.works", source="mine", level=Level.REPORTED, toolchain="torchscript", cases=("add",))
+            def test_works(self, case):
+                "It works."
+        """,
+    )
+    run = project.run("--backend=reference", "test_mine.py")
+    assert run.exit_code == 4, run.output
+    assert "a clause is a function of the module where it is collected" in run.output
+
+
+@pytest.mark.quick
 def test_a_failure_that_another_plugin_tries_again_stays_one(project: Project) -> None:
     """As pytest-rerunfailures does: one item, reported twice."""
     project.write(

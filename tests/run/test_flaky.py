@@ -20,7 +20,7 @@ from conformance.api.errors import (
 )
 from conformance.api.verdicts import NotApplicable, NotExercised, Outcome, Verdict
 from conformance.compare.comparison import Margin
-from conformance.contract import Control, shipped_clauses
+from conformance.contract import Control, SpeaksOf, shipped_clauses
 from conformance.devices import Limits, ZygotePool
 from conformance.run.cell_context import CellContext
 from conformance.run.plan import cells_of
@@ -236,3 +236,13 @@ def test_the_fingerprint_of_a_cell_that_searches_is_that_of_all_its_findings() -
     first = row("relu / crash")["fingerprint"]
     assert first == row("relu / crash")["fingerprint"]
     assert first not in (row("tanh / crash")["fingerprint"], row("relu / crash", "tanh / crash")["fingerprint"])
+
+
+@pytest.mark.parametrize("speaks_of", [SpeaksOf.GENERATED, SpeaksOf.OPERATORS])
+def test_what_compares_with_pytorch_by_itself_has_no_control(speaks_of: SpeaksOf) -> None:
+    """Its control would be the backend again, and excuse it."""
+    cell = dataclasses.replace(CELL, clause=dataclasses.replace(CELL.clause, speaks_of=speaks_of))
+    run_context = RunContext(ZygotePool(Limits()), 0, {"none": ANY_BACKEND})
+    context, script = CellContext(run_context, cell, ANY_BACKEND), Script(WRONG)
+    result = run_cell(run_context, context, script._clause, lambda context: {"context": context})
+    assert result.outcome.verdict is Verdict.FAIL
