@@ -80,7 +80,7 @@ def learn(expectations: Expectations, plan: BackendRun, today: datetime.date) ->
     said += [
         f"not recorded, since what is drawn depends on seed and budget: {row['id']}: an entry for it is yours to write"
         for row in plan.rows.values()
-        if "generated" in row and Verdict(row["verdict"]).is_breach
+        if "generated" in row and not row.get("repeated") and Verdict(row["verdict"]).is_breach
     ]
     said += [
         f"not recorded, since it is flaky: {row['id']}: {row['message']}"

@@ -263,6 +263,8 @@ def test_what_was_drawn_is_not_recorded_and_that_is_said(path: Path) -> None:
     text, said = update(path, ended(cell()), SAVES, drawn)
     assert text == FILE
     assert f"{drawn['id']}: an entry for it is yours to write" in said[-1]
+    _, said = update(path, ended(cell()), SAVES, drawn | {"repeated": 1})
+    assert [each.partition(":")[0] for each in said] == ["added"]
 
 
 def test_an_entry_for_other_versions_stays_and_the_failure_here_is_added(path: Path) -> None:

@@ -68,9 +68,11 @@ def test_arguments_share_memory_where_one_is_written_to() -> None:
 
 def test_few_kinds_of_statements_make_a_whole_program() -> None:
     """A compiler that takes a program only as a whole takes none that has something of everything."""
-    programs = [trial.programs[0].lines for trial in drawn(scope_of("dynamo", "elementwise"), 400, 4)]
+    scope = scope_of("dynamo", "elementwise")
+    # one in six; of four hundred alone that comes near to one in eight by chance
+    programs = [trial.programs[0].lines for seed in (4, 5, 6) for trial in drawn(scope, 400, seed)]
     kinds = [len({line.operator for line in lines}) for lines in programs if len(lines) >= 5]
-    assert sum(number <= 3 for number in kinds) > len(kinds) / 10
+    assert sum(number <= 3 for number in kinds) > len(kinds) / 8
 
 
 @pytest.mark.parametrize(

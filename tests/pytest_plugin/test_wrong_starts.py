@@ -67,7 +67,8 @@ def test_what_cannot_be_collected_says_why(project: Project) -> None:
 
 @pytest.mark.quick
 def test_a_cache_that_cannot_be_written_ends_no_run(project: Project) -> None:
-    run = project.run("--backend=python_control", "--conformance-select=lowering.delegated", "-o", "cache_dir=/proc/no")
+    options = ("-p", "cacheprovider", "-o", "cache_dir=/proc/no")
+    run = project.run("--backend=python_control", "--conformance-select=lowering.delegated[add-full-yes/yes]", *options)
     assert run.exit_code == 0, run.output
     assert "INTERNALERROR" not in run.output
 
@@ -75,7 +76,9 @@ def test_a_cache_that_cannot_be_written_ends_no_run(project: Project) -> None:
 @pytest.mark.quick
 def test_what_is_no_unicode_among_the_options_loses_no_report(project: Project) -> None:
     run = project.run(
-        "--backend=python_control", "--conformance-select=lowering.delegated", os.fsdecode(b"--junit-prefix=\xff")
+        "--backend=python_control",
+        "--conformance-select=lowering.delegated[add-full-yes/yes]",
+        os.fsdecode(b"--junit-prefix=\xff"),
     )
     assert run.exit_code == 0, run.output
     (said,) = [each for each in run.report("python_control")["run"]["argv"] if each.startswith("--junit-prefix")]
@@ -109,22 +112,16 @@ def test_a_failure_that_another_plugin_tries_again_stays_one(project: Project) -
         import pytest
         from _pytest.runner import runtestprotocol
 
-        def told(item, report, verdict):
-            row = report.conformance["row"]
-            row.update(verdict=verdict, fingerprint="0" * 12)
-            report.outcome = "failed" if verdict == "FAIL" else "passed"
-            item.ihook.pytest_runtest_logreport(report=report)
-
         @pytest.hookimpl(tryfirst=True)
         def pytest_runtest_protocol(item, nextitem):
             item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
             for report in runtestprotocol(item, nextitem=nextitem, log=False):
                 if report.when == "call":
-                    passed = dict(report.conformance["row"])
-                    report.conformance["row"] = dict(passed)
-                    told(item, report, "FAIL")
-                    report.outcome = "passed"
-                    report.conformance = {"backend": "python_control", "row": passed}
+                    passed = report.conformance
+                    failed = passed["row"] | {"verdict": "FAIL", "fingerprint": "0" * 12}
+                    report.outcome, report.conformance = "rerun", passed | {"row": failed}
+                    item.ihook.pytest_runtest_logreport(report=report)
+                    report.outcome, report.conformance = "passed", passed
                 item.ihook.pytest_runtest_logreport(report=report)
             item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
             return True

@@ -95,6 +95,15 @@ def test_a_square_is_the_redder_the_more_of_what_was_judged_fails(tmp_path: Path
     assert (tmp_path / "index.html").read_text(encoding="utf-8").count('class="bad-3"') == 2  # all, and its one suite
 
 
+def test_what_an_expectation_tolerates_is_not_counted_as_failing(tmp_path: Path) -> None:
+    known = {"reason": "now and then", "verdict": "FLAKY", "found": "PASS", "message": "", "tolerated": True}
+    report = report_of([cell("one", Verdict.PASS), cell("two", Verdict.XPASS) | {"expectation": known}])
+    (tmp_path / "some").mkdir()
+    (tmp_path / "some/report.json").write_text(json.dumps(report), encoding="utf-8")
+    (entry,) = scoreboard_of(tmp_path, tmp_path).entries
+    assert str(entry.all) == "1/2"
+
+
 def test_causes_are_counted_and_the_vendors_packages_named(tmp_path: Path) -> None:
     put(tmp_path, "mine", None, Verdict.FAIL, Verdict.FAIL, Verdict.CRASH, Verdict.PASS)
     path = tmp_path / "mine" / "report.json"

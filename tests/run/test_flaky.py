@@ -243,6 +243,7 @@ def test_what_compares_with_pytorch_by_itself_has_no_control(speaks_of: SpeaksOf
     """Its control would be the backend again, and excuse it."""
     cell = dataclasses.replace(CELL, clause=dataclasses.replace(CELL.clause, speaks_of=speaks_of))
     run_context = RunContext(ZygotePool(Limits()), 0, {"none": ANY_BACKEND})
-    context, script = CellContext(run_context, cell, ANY_BACKEND), Script(WRONG)
+    context, script = CellContext(run_context, cell, ANY_BACKEND), Script(WRONG, WRONG)
     result = run_cell(run_context, context, script._clause, lambda context: {"context": context})
     assert result.outcome.verdict is Verdict.FAIL
+    assert script.contexts == [context]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import locale
 import os
 import signal
@@ -19,7 +20,7 @@ from torch_conformance_saboteurs.sabotage_tools import Listing
 saboteur = Listing()
 
 
-class _LeavesWhenLowered(DynamoControl):
+class _LeavesWhenLowered(DynamoControl, abc.ABC):
     """A backend that leaves something in the process when it has lowered a graph."""
 
     def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
@@ -27,11 +28,12 @@ class _LeavesWhenLowered(DynamoControl):
         self.leave()
         return code
 
+    @abc.abstractmethod
     def leave(self) -> None:
-        raise NotImplementedError
+        """Leave it."""
 
 
-class _LeavesWhenRun(DynamoControl):
+class _LeavesWhenRun(DynamoControl, abc.ABC):
     """A backend that leaves something in the process when its code has run."""
 
     def call(self, code: Code, arguments: Sequence[Any]) -> Any:
@@ -39,8 +41,9 @@ class _LeavesWhenRun(DynamoControl):
         self.leave()
         return result
 
+    @abc.abstractmethod
     def leave(self) -> None:
-        raise NotImplementedError
+        """Leave it."""
 
 
 @saboteur("modes.lowering-leaves-no-trace", phases=("lower",))
