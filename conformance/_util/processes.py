@@ -18,7 +18,7 @@ STACK_SIGNAL = signal.SIGUSR2
 #: How long a process that hangs gets to write its stack.
 _GRACE_SECONDS = 0.5
 #: How many times as long work may take at most because of what else runs.
-_MOST_CROWDED = 4.0
+MOST_CROWDED = 4.0
 #: How much captured output goes into a message.
 _OUTPUT_TAIL = 4_000
 
@@ -26,7 +26,7 @@ _OUTPUT_TAIL = 4_000
 def crowding() -> float:
     """How many times as long work takes here as on a quiet machine: tasks that want to run for each core, in the last
     minute; 1.0 at least, and 4.0 at most."""
-    return min(max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)), _MOST_CROWDED)
+    return min(max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)), MOST_CROWDED)
 
 
 # Of the process itself.

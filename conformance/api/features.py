@@ -166,6 +166,17 @@ class Features:
         return f"Features(missing={dict(self._missing)!r})"
 
 
+#: The name of the feature that values of a dtype need; float32 needs none.
+OF_DTYPES: Mapping[str, str] = {
+    "float64": float64.name,
+    "float16": half_precision.name,
+    "bfloat16": half_precision.name,
+    "bool": booleans.name,
+    "complex64": complex_numbers.name,
+    **dict.fromkeys(("int64", "int32", "int16", "int8", "uint8"), integers.name),
+}
+
+
 def known_features() -> Iterator[Feature]:
     """Every feature, in the order in which they are documented."""
     return iter(_REGISTRY.values())

@@ -21,6 +21,12 @@ _EXECUTING = "\n\nWhile executing "
 #: How a text says that something is not supported; Python says of operands that they are of the wrong type.
 _REFUSES = re.compile(r"support(?!ed operand)|implement", re.IGNORECASE)
 _CLASS = re.compile(r"Unsupported|NotSupported|NotImplemented|Unimplemented")
+#: Classes of mistakes in what is executed, also where the text of a wrapper begins a line with them.
+_MISTAKES = (
+    *("AttributeError", "IndexError", "MemoryError", "NameError", "RecursionError", "UnboundLocalError"),
+    "ZeroDivisionError",
+)
+_MISTAKEN = re.compile(rf"^(?:\w+\.)*(?:{'|'.join(_MISTAKES)}): ", re.MULTILINE)
 
 
 def operator_named(text: str, known: Container[str] = ()) -> str | None:
@@ -44,8 +50,12 @@ def operator_named(text: str, known: Container[str] = ()) -> str | None:
 
 
 def operator_refused(text: str, classes: Iterable[str], known: Container[str] = ()) -> str | None:
-    """The operator that an exception with such a text and such classes refuses; None where it refuses none."""
-    return operator_named(said_by_itself(text, classes), known)
+    """The operator that an exception with such a text and such classes refuses; None where it refuses none, as one that
+    is for a mistake of its own does unless it says that something is not supported."""
+    classes = tuple(classes)
+    refuses = says_that_it_refuses(classes) or _REFUSES.search(text.partition(_EXECUTING)[0])
+    mistaken = any(name.rpartition(".")[2] in _MISTAKES for name in classes) or _MISTAKEN.search(text)
+    return None if mistaken and not refuses else operator_named(said_by_itself(text, classes), known)
 
 
 def said_by_itself(text: str, classes: Iterable[str]) -> str:

@@ -28,6 +28,7 @@ from conformance.api.errors import (
     DeviceTampered,
     DeviceTimeout,
     HarnessError,
+    SubjectError,
     TargetUnable,
     ZygoteLost,
 )
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from conformance.devices._zygote_client import Zygote
 
 _POLL_SECONDS = 0.05
-#: So often it is looked whether the zygote was stopped.
+#: So often it is looked whether the zygote was stopped, or replaced.
 _LOOK_SECONDS = 1.0
 #: After so long without the process id of a child that is to be ended, nobody will tell it any more.
 _LOST_NOTICE_SECONDS = 5.0
@@ -179,11 +180,12 @@ class Child:
 
         Returns whether it left processes of its group behind. Raises DeviceCutShort if it ends with exit code 0: then
         something ended it before everything that is registered for its end had run. Raises DeviceDied if it ends with
-        any other exit code than the one that was asked for, or by a signal.
+        any other exit code than the one that was asked for, or by a signal. Where it answers instead, raises
+        SubjectError if it tells what its subject raised, else DeviceGarbled.
         """
         asked = secrets.choice(_EXIT_CODES)
         try:
-            self.call("leave", {"status": asked}, phase)
+            reply = self.call("leave", {"status": asked}, phase)
         except DeviceDied as death:
             if death.status == 0:
                 said = {"stack": death.stack, "stdout": death.stdout, "stderr": death.stderr}
@@ -191,7 +193,9 @@ class Child:
             if death.status != asked:
                 raise
             return death.left_processes
-        raise HarnessError("a process that was asked to leave answered instead")
+        if reply.raised is None:
+            self._end_with(DeviceGarbled(phase, "an answer where the process was to end"))
+        raise SubjectError(phase=phase, stderr=reply.stderr, **reply.raised)
 
     def end(self) -> None:
         """Kill the process and every process of its group; safe to call at any time."""
@@ -212,12 +216,9 @@ class Child:
         self._folder.cleanup()
 
     def _wait(self, phase: str, deadline: float, seconds: float) -> _Answer:
-        looked = time.monotonic()
+        looked = float("-inf")
         usual = deadline
         while True:
-            if time.monotonic() - looked > _LOOK_SECONDS:
-                looked = time.monotonic()
-                self._zygote.expect_running()
             end = self._zygote.end_of(self._ticket)
             arrived = self._drain()
             message = self._message(phase)
@@ -225,6 +226,9 @@ class Child:
                 return message
             if end is not None and not arrived:
                 self._died(phase, *end)
+            if time.monotonic() - looked > _LOOK_SECONDS:
+                looked = time.monotonic()
+                self._zygote.expect_running()
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 # where more wants to run than there are cores for, everything takes that much longer

@@ -130,8 +130,8 @@ class Device:
     def leave(self) -> None:
         """Let the process end as a script does, as the phase "exit".
 
-        Raises DeviceDied or DeviceCutShort if it does not end as it was asked to, LeftBehind if it leaves a process
-        behind.
+        Raises DeviceDied or DeviceCutShort if it does not end as it was asked to, SubjectError or DeviceGarbled if it
+        answers instead, LeftBehind if it leaves a process behind.
         """
         assert self._transport is not None
         self._ledger.phase = "exit"

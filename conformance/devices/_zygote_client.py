@@ -95,6 +95,7 @@ class Zygote:
 
     def read_notices(self, wait: float = 0.0) -> None:
         """Take what the zygote has to tell, waiting ``wait`` seconds for it. ZygoteLost when it is gone."""
+        self._expect_open()
         readable, _, _ = select.select([self.control], [], [], wait)
         if not readable:
             return
@@ -132,9 +133,15 @@ class Zygote:
         return self.alive and is_stopped(self._process.pid)
 
     def expect_running(self) -> None:
-        """Raise ZygoteLost where a signal has stopped it."""
+        """Raise ZygoteLost where a signal has stopped it, or where it was closed."""
+        self._expect_open()
         if self.stopped:
             raise ZygoteLost("was stopped")
+
+    def _expect_open(self) -> None:
+        """Raise ZygoteLost where it was closed, which it is before its time where another takes its place."""
+        if self.control.fileno() == -1:
+            raise ZygoteLost("was replaced")
 
     def _take(self, notice: dict[str, Any]) -> None:
         if "ready" in notice:
@@ -156,6 +163,7 @@ class Zygote:
         deadline, last = began + wait, began + _PATIENCE * wait
         worked = 0.0
         while not condition():
+            self._expect_open()
             left = deadline - time.monotonic()
             readable, _, _ = select.select([self.control], [], [], max(0.0, min(left, _LOOK_SECONDS)))
             if readable:

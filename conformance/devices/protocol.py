@@ -98,7 +98,7 @@ def text_of(said: Any) -> str:
     """What an exception or a warning says, whoever wrote it."""
     try:
         return _without_surrogates(str(said))
-    except Exception as error:  # its __str__ is its author's
+    except BaseException as error:  # its __str__ is its author's
         return f"({type(said).__name__} cannot say what it is: {type(error).__name__})"
 
 

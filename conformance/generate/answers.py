@@ -58,6 +58,7 @@ class _Observed(TypedDict, total=False):
     gradients: list[Any]
     written: dict[str, Any]
     otherwise: dict[str, tuple[str, str]]
+    marked: list[str]
     random: str
     modes: dict[str, tuple[str, str]]
     failed: bool

@@ -15,8 +15,8 @@ AXES: Mapping[str, tuple[str, ...]] = {
         "rank 4", "rank 5", "changed",
     ),
     "layout": (
-        "contiguous", "transposed", "stepped", "offset", "expanded", "channels_last", "conj_view", "one tensor twice",
-        "overlapping",
+        "contiguous", "transposed", "swapped", "stepped", "offset", "expanded", "channels_last", "conj_view",
+        "one tensor twice", "overlapping",
     ),
     "value": (
         "ordinary", "small", "halves", "positive", "negative", "zeros", "ones", "minus_zero", "repeated", "sorted",
@@ -29,7 +29,7 @@ AXES: Mapping[str, tuple[str, ...]] = {
     ),
     "mode": (
         "grad", "no_grad", "inference", "autocast", "deterministic", "default float64", "backward", "train", "thread",
-        "non-leaf", "requires grad", "call in between", "gradient layout",
+        "non-leaf", "requires grad", "call in between", "gradient layout", "one result",
     ),
     "event": (
         "first call", "later call", "second model", "lowered again", "lowered in a mode", "elsewhere", "dynamic",

@@ -11,11 +11,17 @@ from conformance.generate.observe import differs
 
 
 def gradients_of(
-    result: Any, leaves: list[torch.Tensor], upstream: str = "", given: list[torch.Tensor] | None = None
+    result: Any,
+    leaves: list[torch.Tensor],
+    upstream: str = "",
+    given: list[torch.Tensor] | None = None,
+    begin: str = "",
 ) -> list[torch.Tensor | None]:
-    """Of each leaf the gradient of a weighted sum of the results; None where there is none. ``upstream`` is what
-    :class:`~conformance.generate.program.Call` says; ``given`` gets the weights."""
+    """Of each leaf the gradient of a weighted sum of the results; None where there is none. ``upstream`` and ``begin``
+    are what :class:`~conformance.generate.steps.Call` says; ``given`` gets the weights."""
     wanted = [each for each in tensors_in(result) if each.requires_grad]
+    if begin:
+        wanted = wanted[:1] if begin == "first" else wanted[-1:]
     if not wanted or not leaves:
         return [None] * len(leaves)
     weights = [_weights_for(each, upstream) for each in wanted]

@@ -181,6 +181,9 @@ def _laid_out(tensor: torch.Tensor, layout: str) -> torch.Tensor:
     match layout:
         case "transposed" if tensor.dim() >= 2:
             return tensor.transpose(-1, -2).contiguous().transpose(-1, -2)
+        case "swapped" if tensor.dim() >= 3:
+            dimensions = exchanged(tensor.dim())
+            return tensor.transpose(*dimensions).contiguous().transpose(*dimensions)
         case "stepped" if tensor.dim():
             base = torch.zeros((*tensor.shape[:-1], tensor.shape[-1] * 2), dtype=tensor.dtype)
             base[..., ::2] = tensor
@@ -196,6 +199,11 @@ def _laid_out(tensor: torch.Tensor, layout: str) -> torch.Tensor:
         case "conj_view":
             return conj_view(tensor)
     return tensor
+
+
+def exchanged(rank: int) -> tuple[int, int]:
+    """The dimensions that have changed places: of heads and steps, or of steps and sentences."""
+    return (1, 2) if rank == 4 else (0, 1)
 
 
 def conj_view(tensor: torch.Tensor) -> torch.Tensor:

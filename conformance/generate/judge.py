@@ -6,6 +6,7 @@ What is not compared, with the reasons and sources, is listed in docs/generated-
 from __future__ import annotations
 
 import dataclasses
+import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -19,7 +20,13 @@ from conformance.compare.values import tensors_in
 from conformance.generate.leeway import is_beyond_memory, lacks_a_kernel
 from conformance.generate.leftovers import is_readable, left_by
 from conformance.generate.nearness import Nearness
-from conformance.generate.randomness import all_same, are_two_draws, drawn_once
+from conformance.generate.randomness import (
+    all_same,
+    are_two_draws,
+    drawn_once,
+    random_steps,
+    without_random_numbers,
+)
 from conformance.generate.steps import BEYOND, Trial
 
 
@@ -33,6 +40,8 @@ class Divergence:
     phase: str = "run"
     #: The name of what differs, where the observable has several: what of the process's state it is.
     about: str = ""
+    #: Which result, gradient or written value it is, where it is of one.
+    place: str = ""
     #: What became of the process, where it ended.
     ended: DeviceEnded | None = None
 
@@ -41,12 +50,14 @@ class Divergence:
 class Knowledge:
     """What plain PyTorch does in a trial: the rows of eager, of the exact computation, and of some with noise.
 
-    Without exact rows only equality bit by bit is judged, and a difference may still be rounding.
+    Without exact rows only equality bit by bit is judged, and a difference may still be rounding. Where these are
+    ``unstable``, by the number of the step, one raises and another does not: that judges no values, nor who raises.
     """
 
     eager: list[dict[str, Any]]
     exact: list[dict[str, Any]] | None = None
     noisy: list[list[dict[str, Any]]] = dataclasses.field(default_factory=list)
+    unstable: frozenset[int] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -75,8 +86,8 @@ class _Judge:
         self._trial = trial
         self._known = known
         self._rules = rules
-        self._random = any("random" in program.marks for program in trial.programs)
-        self._nearness = Nearness(trial, rules.tolerances, bit_by_bit=known.exact is None)
+        #: The steps that drew numbers, or went on with what one that did had kept.
+        self._random = random_steps(known.eager)
 
     def all(self, actual: Sequence[Mapping[str, Any]]) -> Any:
         for number, row in enumerate(actual[:-1]):
@@ -92,6 +103,8 @@ class _Judge:
     def _may_part(self, number: int, row: Mapping[str, Any]) -> bool:
         """Whether eager PyTorch or the backend raised in a step, where the other may go on."""
         step, raised = self._trial.steps[number], self._known.eager[number].get("raised")
+        if number in self._known.unstable and ("raised" in row) != (raised is not None):
+            return True
         if "raised" in row:
             # what a model is not meant to be given may be refused, although Python lets it pass
             spoilt = step.action == "fail" and step.detail != BEYOND
@@ -120,6 +133,7 @@ class _Judge:
         if "result" not in eager:
             if row.get("random") and not eager.get("random"):
                 yield Divergence(number, "random state", f"{where}: random numbers were drawn", "lower")
+            yield from self._modes(number, where, row, eager)
             return
         yield from self._result(number, where, row, eager)
         yield from self._left(number, where, row, eager)
@@ -132,16 +146,19 @@ class _Judge:
             yield Divergence(number, "shape", f"{where}: expected {_structure(theirs)}, found {_structure(mine)}")
             return
         exact, noisy = self._others(number, lambda each: tensors_in(each.get("result")))
+        sure = without_random_numbers(self._trial, number) if number in self._random else None
         for place, (one, other) in enumerate(zip(tensors_in(mine), tensors_in(theirs), strict=True)):
-            name = f"{where}: result {place}"
+            name = f"result {place}"
+            differs = functools.partial(_of_a_part, number, where, name)
             if one.dtype != other.dtype:
-                yield Divergence(number, "dtype", f"{name}: expected {other.dtype}, found {one.dtype}")
+                yield differs("dtype", f"expected {other.dtype}, found {one.dtype}")
             elif one.shape != other.shape:
-                yield Divergence(number, "shape", f"{name}: expected {list(other.shape)}, found {list(one.shape)}")
-            elif not self._random:
-                text = self._nearness.difference(one, other, _at(exact, place), [_at(each, place) for each in noisy])
+                yield differs("shape", f"expected {list(other.shape)}, found {list(one.shape)}")
+            elif sure is None or place in sure:
+                others = [_at(each, place) for each in noisy]
+                text = self._nearness(number).difference(one, other, _at(exact, place), others)
                 if text:
-                    yield Divergence(number, "values", f"{name}: {text}")
+                    yield differs("values", text)
         yield from self._forms(number, where, row, eager)
         yield from self._aliases(number, where, row, eager)
 
@@ -183,32 +200,52 @@ class _Judge:
         exact, noisy = self._others(number, lambda each: each.get("written", {}))
         for name in sorted({*mine, *theirs}):
             if name not in theirs:
-                yield Divergence(number, "writes", f"{where}: {name} was written to, and is not in plain PyTorch")
+                yield Divergence(
+                    number, "writes", f"{where}: {name} was written to, and is not in plain PyTorch", place=name
+                )
             elif raised or not self._rules.writes:
                 continue  # how far a call comes that raises is nobody's business
             elif name not in mine:
-                if self._matters(theirs[name]):
-                    yield Divergence(number, "writes", f"{where}: {name} was not written to, and is in plain PyTorch")
-            elif not self._random:
+                if number not in self._random and theirs[name].numel():
+                    yield Divergence(
+                        number, "writes", f"{where}: {name} was not written to, and is in plain PyTorch", place=name
+                    )
+            elif number not in self._random:
                 others = [each.get(name) for each in noisy if each is not None]
-                text = self._nearness.difference(
+                text = self._nearness(number).difference(
                     mine[name], theirs[name], None if exact is None else exact.get(name), others
                 )
                 if text:
-                    yield Divergence(number, "writes", f"{where}: {name} was left otherwise: {text}")
-        if row.get("random") != eager.get("random") and not self._random:
+                    yield Divergence(number, "writes", f"{where}: {name} was left otherwise: {text}", place=name)
+        if row.get("random") != eager.get("random") and number not in self._random:
             what = "were drawn" if row.get("random") else "were not drawn"
             yield Divergence(number, "random state", f"{where}: random numbers {what}")
         for name, (was, now) in row.get("otherwise", {}).items():
             if name not in eager.get("otherwise", {}):
                 text = f"{name} was {was}, and is {now}, which it is not in plain PyTorch"
                 yield Divergence(number, "writes", f"{where}: {text}")
+        yield from self._marked(number, where, row, eager)
+        yield from self._modes(number, where, row, eager)
+
+    @staticmethod
+    def _modes(number: int, where: str, row: Mapping[str, Any], eager: Mapping[str, Any]) -> Any:
         if row.get("modes") != eager.get("modes"):
             changed = f"changed {row.get('modes')}, plain PyTorch {eager.get('modes')}"
             yield Divergence(number, "process state", f"{where}: {changed}", about=", ".join(row.get("modes", ())))
 
-    def _matters(self, written: torch.Tensor) -> bool:
-        return not self._random and written.numel() > 0
+    def _marked(self, number: int, where: str, row: Mapping[str, Any], eager: Mapping[str, Any]) -> Any:
+        """What Autograd takes for written to, and is not, or the other way round."""
+        mine, theirs = (set(each.get("marked", ())) for each in (row, eager))
+        written = {*row.get("written", {}), *eager.get("written", {})}
+        for name in sorted(mine - theirs - written):
+            text = f"{where}: Autograd counts {name} as written to, which it is not in plain PyTorch"
+            yield Divergence(number, "writes", text, place=name)
+        call = self._trial.steps[number].call
+        if "raised" in eager or call is None or call.mode == "inference" or not self._rules.gradients:
+            return
+        for name in sorted((theirs - mine) & set(row.get("written", {})) & set(eager.get("written", {}))):
+            text = f"{where}: {name} was written to, and Autograd does not count that as plain PyTorch has it do"
+            yield Divergence(number, "writes", text, place=name)
 
     def _gradients(self, number: int, where: str, row: Mapping[str, Any], eager: Mapping[str, Any]) -> Any:
         exact, noisy = self._others(number, lambda each: each.get("gradients"))
@@ -218,20 +255,25 @@ class _Judge:
             yield Divergence(number, "gradients", f"{where}: expected {due} gradients, found {given}")
             return
         for place, (one, other) in enumerate(zip(row["gradients"], eager["gradients"], strict=True)):
-            name = f"{where}: gradient {place}"
+            differs = functools.partial(_of_a_part, number, where, f"gradient {place}", "gradients")
             if (one is None) != (other is None):
                 # a gradient that is missing, or one of zeros in its place
                 if other is None and one is not None and not bool(one.any()):
                     continue
-                yield Divergence(number, "gradients", f"{name}: expected {_shown(other)}, found {_shown(one)}")
+                yield differs(f"expected {_shown(other)}, found {_shown(one)}")
             elif other is not None and one.dtype != other.dtype:
-                yield Divergence(number, "gradients", f"{name}: expected {other.dtype}, found {one.dtype}")
+                yield differs(f"expected {other.dtype}, found {one.dtype}")
             elif other is not None and one.shape != other.shape:
-                yield Divergence(number, "gradients", f"{name}: expected {list(other.shape)}, found {list(one.shape)}")
-            elif other is not None and not self._random:
-                text = self._nearness.difference(one, other, _at(exact, place), [_at(each, place) for each in noisy])
+                yield differs(f"expected {list(other.shape)}, found {list(one.shape)}")
+            elif other is not None and number not in self._random:
+                others = [_at(each, place) for each in noisy]
+                text = self._nearness(number).difference(one, other, _at(exact, place), others)
                 if text:
-                    yield Divergence(number, "gradients", f"{name}: {text}")
+                    yield differs(text)
+
+    @functools.lru_cache(maxsize=1)  # noqa: B019
+    def _nearness(self, number: int) -> Nearness:
+        return Nearness(self._trial, number, self._rules.tolerances, bit_by_bit=self._known.exact is None)
 
     def _others(self, number: int, part: Any) -> tuple[Any, list[Any]]:
         exact = None if self._known.exact is None else part(self._known.exact[number])
@@ -276,6 +318,11 @@ class _Judge:
             yield Divergence(number, "memory", text, "release")
 
 
+def _of_a_part(number: int, where: str, place: str, observable: str, text: str) -> Divergence:
+    """A difference in one result or gradient of a step."""
+    return Divergence(number, observable, f"{where}: {place}: {text}", place=place)
+
+
 def _at(values: Any, place: int) -> Any:
     return values[place] if values is not None and place < len(values) else None
 
@@ -287,7 +334,7 @@ def _structure(value: Any) -> Any:
         return f"{type(value).__name__}({', '.join(str(_structure(each)) for each in value)})"
     if isinstance(value, dict):
         return f"dict({', '.join(f'{key}: {_structure(each)}' for key, each in value.items())})"
-    return type(value).__name__
+    return f"{type(value).__name__} {value!r}" if isinstance(value, bool | int | float | str) else type(value).__name__
 
 
 def _pairs(rows: Sequence[Sequence[str]]) -> set[tuple[str, ...]]:

@@ -94,8 +94,11 @@ class Laboratory:
         #: Seconds that are left for making failures smaller where the budget is a time.
         self.patience = _PATIENCE
         self._slowest = 0.0
-        #: What the process with the backend has played, in order.
+        #: What the process with the backend has played, in order; of one that ended, until the next is started.
         self.played: list[Trial] = []
+        #: The names in what it has taken, and the operators that a process refused which had played nothing else.
+        self._taken: set[str] = set()
+        self._refused_alone: set[str] = set()
 
     def close(self) -> None:
         """End the processes."""
@@ -111,7 +114,6 @@ class Laboratory:
             if device is not None:
                 device.end()
         self._subject = self._elsewhere = None
-        self.played = []
 
     def warm(self) -> None:
         """Start the processes that do not run yet, side by side."""
@@ -119,6 +121,7 @@ class Laboratory:
             self._control = self._open_control()
             self._control.start()
         if self._subject is None:
+            self.played, self._taken = [], set()
             self._subject = self._open_subject()
             self._subject.start()
 
@@ -134,6 +137,7 @@ class Laboratory:
         data = as_bytes(trial)
         eager, answer = self._side_by_side(trial, data, leaks=leaks)
         if isinstance(answer, Answer) and answer.rows == eager.rows and _first_call(trial) not in eager.failed:
+            self._taken |= _names_in(trial)
             return []  # the same bit by bit, as in most trials
         known, takes = self._known(trial, eager)
         if isinstance(answer, DeviceEnded):
@@ -155,7 +159,9 @@ class Laboratory:
             return []
         refused = self._refused(trial, actual)
         if refused is not None and not any(each.step < refused[0] for each in found):
-            raise Refused(refused[1])
+            return self._refused_at_last(trial, *refused, leaks=leaks)
+        if refused is None:
+            self._taken |= _names_in(trial)
         as_written = zip(known.eager, actual, strict=False)
         due = {number for number, rows in enumerate(as_written) if all("raised" in each for each in rows)}
         trial, data, known = self._without_dead_errors(trial, data, known, actual, leaks=leaks)
@@ -220,10 +226,8 @@ class Laboratory:
         """The differences that rounding does not explain, after what they were compared with.
 
         A few computations with noise explain most differences; only what is left is computed as often as can be.
-        Raises Discarded where the program takes another path in 64 bits.
+        Raises Discarded where the program takes another path in 64 bits, of which something is kept.
         """
-        if any("random" in program.marks for program in trial.programs):
-            return known, differences(trial, known, actual, self.rules)
         found: list[Divergence] = []
         for noises in (_FEW_NOISES, _NOISES):
             known = self._exact(trial, data, known.eager, noises)
@@ -234,13 +238,21 @@ class Laboratory:
 
     def _exact(self, trial: Trial, data: bytes, eager: list[dict[str, Any]], noises: int) -> Knowledge:
         """The exact results, in 64 bits, and those with noise. Raises Discarded where a step raises there and not in
-        eager PyTorch, or the other way round."""
-        self._ask_control("know", trial=data, coarsest=trial.coarsest(), noises=noises)
+        eager PyTorch, or the other way round, and later ones go on with what it kept."""
+        self._ask_control("know", trial=data, noises=noises)
         exact, *noisy = (read(answered(each), trial) for each in self._answer_of_control())
+        unstable = {
+            number
+            for rows in (exact, *noisy)
+            for number, (one, two) in enumerate(zip(eager, rows, strict=False))
+            if ("raised" in one) != ("raised" in two)
+        }
+        if any(trial.keeps_values or trial.steps[number].call is None for number in unstable):
+            raise Discarded("unstable")
         for rows in (exact, *noisy):
-            if any(("raised" in one) != ("raised" in two) for one, two in zip(eager, rows, strict=False)):
-                raise Discarded("unstable")
-        return Knowledge(eager, exact, noisy)
+            for number in unstable:
+                rows[number] = {}
+        return Knowledge(eager, exact, noisy, frozenset(unstable))
 
     def _ask_control(self, verb: str, **arguments: Any) -> None:
         self.warm()
@@ -270,6 +282,24 @@ class Laboratory:
             if operator is not None:
                 return number, operator
         return None
+
+    def _refused_at_last(self, trial: Trial, step: int, operator: str, *, leaks: bool) -> list[Divergence]:
+        """The difference that it is to refuse what the same process took before, and a fresh one takes. Raises Refused
+        where that refuses it too, and where nothing was taken before."""
+        name = operator.rpartition(":")[2]
+        if name not in self._taken or name in self._refused_alone:
+            raise Refused(operator)
+        before = self.played
+        self.fresh()
+        try:
+            self.differences(trial, leaks=leaks)
+        except Refused:
+            self._refused_alone.add(name)
+            raise
+        self.fresh()
+        self.played = before
+        text = f"step {step + 1}: {operator} is refused by a process that took it before; a fresh process takes all"
+        return [Divergence(step, "error", text, _LOWERING)]
 
     def _without_dead_errors(
         self, trial: Trial, data: bytes, known: Knowledge, actual: Sequence[Any], *, leaks: bool
@@ -302,10 +332,10 @@ class Laboratory:
                 self._excuses[place] = None
                 _expect_an_excuse(error)
                 raise Discarded("PyTorch's") from None
-            excused = {(each.step, each.observable) for each in differences(trial, known, rows, self.rules)}
+            excused = {(each.step, each.observable, each.place) for each in differences(trial, known, rows, self.rules)}
             # who calls a kernel that gives wrong results silently may see it refuse in other surroundings
-            excused |= {(step, "error") for step, observable in excused if observable in _OF_RESULTS}
-            found = [each for each in found if (each.step, each.observable) not in excused]
+            excused |= {(step, "error", "") for step, observable, _ in excused if observable in _OF_RESULTS}
+            found = [each for each in found if (each.step, each.observable, each.place) not in excused]
             if not found:
                 raise Discarded("PyTorch's")
         return found

@@ -18,8 +18,8 @@ _SQUARES = frozenset(
 )
 #: What adds up many numbers, in whatever order.
 _SUMS = re.compile(
-    r"@|attention|avg_pool|bmm|cdist|conv|cumsum|distance|dot|einsum|\bfold|inner|interpolate|kl_div|linear|loss|lp_pool"
-    r"|matmul|\bmm\b|mv|mean|norm|similarity|std|sum|var"
+    r"@|attention|avg_pool|bmm|cdist|conv|cumsum|distance|dot|einsum|fft|\bfold|inner|interpolate|kl_div|linear|loss"
+    r"|lp_pool|matmul|\bmm\b|mv|mean|norm|similarity|std|sum|var"
 )
 #: What eager PyTorch says that has an operator, and none for this dtype.
 _NO_KERNEL = re.compile(
@@ -61,9 +61,10 @@ def has_squares(trial: Trial) -> bool:
     return any(_SQUARES.intersection(program.operators) for program in trial.programs)
 
 
-def may_overflow_on_the_way(trial: Trial) -> bool:
-    """Whether a sum may be beyond its dtype in one order, and not in another, where its result is within it."""
-    given = [each for call in trial.calls for each in call.arguments]
+def may_overflow_on_the_way(trial: Trial, number: int) -> bool:
+    """Whether a sum in a step may be beyond its dtype in one order, and not in another, where its result is within
+    it."""
+    given = [each for call in trial.calls_behind(number) for each in call.arguments]
     kept = [spec for program in trial.programs for _, spec in (*program.parameters, *program.buffers)]
     near = any(isinstance(each, TensorSpec) and _is_near_the_largest(each) for each in (*given, *kept))
     return near and any(_SUMS.search(_body(program)) for program in trial.programs)

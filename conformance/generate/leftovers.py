@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from conformance.generate.observe import ABSENT, FUNCTIONS
 from conformance.toolchains.assertions import is_variable_of_others
-from conformance.toolchains.shared_state import PYTHONS_RANDOM_STATE, RECURSION_LIMIT
+from conformance.toolchains.shared_state import NUMPYS_RANDOM_STATE, PYTHONS_RANDOM_STATE, RECURSION_LIMIT
 
 
 def is_readable(name: str) -> bool:
     """Whether what something is can be read; of the others there is a number, which is another one in each process."""
-    return name != PYTHONS_RANDOM_STATE and not name.startswith(FUNCTIONS)
+    return name not in (PYTHONS_RANDOM_STATE, NUMPYS_RANDOM_STATE) and not name.startswith(FUNCTIONS)
 
 
 def left_by(state: Mapping[str, Sequence[str]], eager: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, str]]:

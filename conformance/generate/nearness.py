@@ -31,16 +31,18 @@ _BRINK = 0.99
 
 
 class Nearness:
-    """How near the results of a trial must be. ``declared`` are a backend's own tolerances, by dtype; with
-    ``bit_by_bit`` nothing exact is known, and every bit is compared."""
+    """How near the results of a step of a trial must be, by its number. ``declared`` are a backend's own tolerances, by
+    dtype; with ``bit_by_bit`` nothing exact is known, and every bit is compared."""
 
-    def __init__(self, trial: Trial, declared: Mapping[str, tuple[float, float]], *, bit_by_bit: bool) -> None:
+    def __init__(
+        self, trial: Trial, number: int, declared: Mapping[str, tuple[float, float]], *, bit_by_bit: bool
+    ) -> None:
         self._bit_by_bit = bit_by_bit
         self._squares = has_squares(trial)
-        self._overflows = may_overflow_on_the_way(trial)
+        self._overflows = may_overflow_on_the_way(trial, number)
         self._signs = says_signs_of_zeros(trial)
-        self._coarse = coarseness(trial)
-        self._tolerances = tolerances_of(trial, declared)
+        self._coarse = coarseness(trial, number)
+        self._tolerances = tolerances_of(trial, declared, number)
         self._keeps_tiny = not declared
 
     def difference(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -82,12 +82,14 @@ class Before:
         self._arguments = [each.detach().clone() if isinstance(each, torch.Tensor) else each for each in arguments]
         self._state = {name: value.detach().clone() for name, value in module.state_dict().items()}
         self._places = _places(arguments, module)
+        self._versions = _versions(arguments, module)
         self._random = torch.get_rng_state()
         self._modes = modes()
 
     def left(self, arguments: Sequence[Any], module: torch.nn.Module) -> dict[str, Any]:
         """What differs now: ``written`` arguments and parts of the model by what they have become; those that are
-        ``otherwise`` than they were beside their values, as texts; ``random`` and ``modes``."""
+        ``otherwise`` than they were beside their values, as texts; ``marked`` are those that Autograd counts as written
+        to; ``random`` and ``modes``."""
         row: dict[str, Any] = {}
         written = {
             f"argument {index}": now.detach().clone()
@@ -109,14 +111,22 @@ class Before:
         }
         if otherwise:
             row["otherwise"] = otherwise
+        counted = _versions(arguments, module)
+        marked = [name for name, version in counted.items() if version != self._versions.get(name, version)]
+        if marked:
+            row["marked"] = marked
         if not torch.equal(self._random, torch.get_rng_state()):
             row["random"] = "changed"
-        after = modes()
-        if after != self._modes:
-            row["modes"] = {
-                name: [self._modes[name], after[name]] for name in after if after[name] != self._modes[name]
-            }
+        changed = modes_since(self._modes)
+        if changed:
+            row["modes"] = changed
         return row
+
+
+def modes_since(before: Mapping[str, str]) -> dict[str, list[str]]:
+    """The modes that are not as they were, with what each was and is."""
+    after = modes()
+    return {name: [before[name], after[name]] for name in after if after[name] != before[name]}
 
 
 class _Place(NamedTuple):
@@ -129,10 +139,23 @@ class _Place(NamedTuple):
 _GONE = _Place("gone")
 
 
+def _named(arguments: Sequence[Any], module: torch.nn.Module) -> list[tuple[str, Any]]:
+    named: list[tuple[str, Any]] = [(f"argument {index}", each) for index, each in enumerate(arguments)]
+    return [*named, *module.named_parameters(), *module.named_buffers()]
+
+
+def _versions(arguments: Sequence[Any], module: torch.nn.Module) -> dict[str, int]:
+    """How often PyTorch counts each tensor as written to; inference tensors are not counted."""
+    return {
+        name: each._version
+        for name, each in _named(arguments, module)
+        if isinstance(each, torch.Tensor) and not each.is_inference()
+    }
+
+
 def _places(arguments: Sequence[Any], module: torch.nn.Module) -> dict[str, _Place]:
     """Of tensors how they lie, whether they require grad, and whether they have a gradient; of lists what they have."""
-    named: list[tuple[str, Any]] = [(f"argument {index}", each) for index, each in enumerate(arguments)]
-    named += [*module.named_parameters(), *module.named_buffers()]
+    named = _named(arguments, module)
     places = {name: _Place(str(each)) for name, each in named if isinstance(each, list)}
     for name, each in named:
         if isinstance(each, torch.Tensor):

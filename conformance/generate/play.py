@@ -27,9 +27,10 @@ from conformance.generate.inputs import arguments_of, spoilt, with_other_values
 from conformance.generate.makers import FreezingMaker, Maker, MovingMaker, NotLowered, SavingMaker, Shadow
 from conformance.generate.models import build, change_weights
 from conformance.generate.noise import Noise
-from conformance.generate.observe import ABSENT, Before, memories, observed, process_state
+from conformance.generate.observe import ABSENT, Before, memories, modes_since, observed, process_state
 from conformance.generate.program import FORWARD
 from conformance.generate.steps import DYNAMIC, ELSEWHERE, FROZEN, MODES_OF_LOWERING, Call, Step, Trial
+from conformance.toolchains.shared_state import modes
 
 
 def play(trial: Trial, maker: Maker, *, leaks: bool = False, artifacts: Sequence[bytes] = ()) -> dict[str, Any]:
@@ -62,10 +63,10 @@ def _freeze() -> None:
     gc.freeze()
 
 
-def play_wide(trial: Trial, *, copies: bool, noise: tuple[str, int] | None = None) -> dict[str, Any]:
+def play_wide(trial: Trial, *, copies: bool, noise: int | None = None) -> dict[str, Any]:
     """What plain PyTorch computes in 64 bits where the trial has fewer: a row for each step.
 
-    ``noise`` is the dtype whose last place is in doubt, and the seed of where it is moved.
+    ``noise`` is the seed of where the last place of a call's coarsest dtype is moved, which is in doubt.
     """
     with warnings.catch_warnings(), default_dtype(torch.float64):
         warnings.simplefilter("ignore")
@@ -86,7 +87,7 @@ class Player:
         maker: Maker,
         *,
         wide: bool = False,
-        noise: tuple[str, int] | None = None,
+        noise: int | None = None,
         artifacts: Sequence[bytes] = (),
     ) -> None:
         self._trial = trial
@@ -94,7 +95,8 @@ class Player:
         #: What is loaded, one after another, where a step lowers elsewhere; without any it lowers here.
         self._artifacts = list(artifacts)
         self._wide = wide
-        self._noise = Noise(*noise) if noise else contextlib.nullcontext()
+        #: By dtype, in the order of the calls.
+        self._noises = _noises(trial, noise)
         self.models: list[torch.nn.Module] = []
         self.lowered: list[Callable[..., Any] | None] = []
         #: Of each lowered model its model.
@@ -102,6 +104,8 @@ class Player:
         #: The calls that came back: what each lowered model was given last, and every result.
         self._arguments: dict[int, tuple[Call, list[Any]]] = {}
         self._held = Held()
+        #: What the last step changed of the modes that it was taken in, which end with it.
+        self._changed_within: dict[str, list[str]] = {}
         self._calls = itertools.count()
 
     def step(self, step: Step) -> dict[str, Any]:
@@ -110,7 +114,7 @@ class Player:
             return self._call(step)
         loads = step.action in ("save_load", "damaged") or (step.detail == ELSEWHERE and self._artifacts)
         phase = "load" if loads else step.action
-        random = torch.get_rng_state()
+        random, self._changed_within = torch.get_rng_state(), {}
         act: Callable[[Step], None] = getattr(self, f"_{step.action}")
         try:
             if step.detail == "thread":
@@ -119,7 +123,10 @@ class Player:
                 act(step)
         except (Exception, SystemExit) as error:  # the edge of the device: whatever the backend raises is what was seen
             return {"raised": _raised(error), "phase": phase}
-        return {} if step.action == "model" or torch.equal(random, torch.get_rng_state()) else {"random": "changed"}
+        row: dict[str, Any] = {"modes": self._changed_within} if self._changed_within else {}
+        if step.action != "model" and not torch.equal(random, torch.get_rng_state()):
+            row["random"] = "changed"
+        return row
 
     def end(self, before: dict[str, str], *, leaks: bool) -> dict[str, Any]:
         """What the trial left: results that changed after they were given or share memory, and what is not as it was in
@@ -169,7 +176,9 @@ class Player:
         else:
             mode = MODES[step.detail] if step.detail in MODES_OF_LOWERING else contextlib.nullcontext
             with mode():
+                before = modes()
                 lowered = self._lowered_as(step.detail, self.models[step.model])
+                self._changed_within = modes_since(before)
             if step.detail == ELSEWHERE and isinstance(self._maker, MovingMaker):
                 # no other process could lower or save it: what that raises is raised here
                 lowered = self._maker.load(self._maker.save(lowered, None), self.models[step.model])
@@ -234,13 +243,15 @@ class Player:
 
         def work() -> None:
             try:
-                with self._noise:
+                with self._noises[number] if self._noises else contextlib.nullcontext():
                     with MODES[call.mode]():
+                        within = modes()
                         made["result"] = self._method(step.model, call.method)(*arguments)
                         if call.between:
                             self._method(step.model, call.method)(*with_other_values(arguments))
+                        made["modes"] = modes_since(within)
                     if call.backward:
-                        made["gradients"] = gradients_of(made["result"], leaves, call.upstream, given)
+                        made["gradients"] = gradients_of(made["result"], leaves, call.upstream, given, call.begin)
             except NotLowered as error:
                 made.update(raised=_raised(error.reason), phase="lower")
             except (Exception, SystemExit) as error:  # as above
@@ -259,6 +270,8 @@ class Player:
         except Exception as error:  # the edge of the device: what the backend gave cannot even be read
             return {"raised": _raised(error), "phase": "run"} | before.left(arguments, module)
         row |= before.left(arguments, module)
+        if made["modes"]:
+            row["modes"] = row.get("modes", {}) | made["modes"]
         if call.backward:
             row["gradients"] = [None if each is None else each.detach().clone() for each in made["gradients"]]
             self._held.keep_gradients(number, made["gradients"])
@@ -299,7 +312,17 @@ def _raised(error: BaseException) -> dict[str, Any]:
     return {"type": described["type"], "bases": described["bases"], "text": described["text"][:4000]}
 
 
-def know(trial: Trial, coarsest: str, *, copies: bool, noises: int) -> list[dict[str, Any]]:
-    """What plain PyTorch computes in 64 bits: exactly, then ``noises`` times with noise of the ``coarsest`` dtype."""
+def _noises(trial: Trial, seed: int | None) -> list[Noise]:
+    """Of each call the noise of the coarsest dtype that it computes with; none without a seed."""
+    if seed is None:
+        return []
+    dtypes = [trial.coarsest(number) for number, step in enumerate(trial.steps) if step.call is not None]
+    made = {dtype: Noise(dtype, seed) for dtype in set(dtypes)}
+    return [made[dtype] for dtype in dtypes]
+
+
+def know(trial: Trial, *, copies: bool, noises: int) -> list[dict[str, Any]]:
+    """What plain PyTorch computes in 64 bits: exactly, then ``noises`` times with noise of the coarsest dtype of each
+    call."""
     exact = play_wide(trial, copies=copies)
-    return [exact, *(play_wide(trial, copies=copies, noise=(coarsest, seed)) for seed in range(noises))]
+    return [exact, *(play_wide(trial, copies=copies, noise=seed) for seed in range(noises))]

@@ -7,9 +7,10 @@ import dataclasses
 import functools
 from collections.abc import Sequence
 
+from conformance.api.features import OF_DTYPES
 from conformance.generate import OPERATORS, THEMES_OF_PROGRAMS
 from conformance.generate.axes import AXES
-from conformance.generate.drawing import FLOATS, HUGE_SIZE, INTEGERS, LARGE_SIZES, Draw
+from conformance.generate.drawing import FLOATS, HUGE_SIZE, LARGE_SIZES, Draw
 from conformance.generate.grammar import RULES, Abandoned, Builder, Rule
 from conformance.generate.grammar.flow import where_given, with_listed_numbers
 from conformance.generate.grammar.rules import RuleFunction
@@ -27,12 +28,7 @@ _MANY_STATEMENTS = 30
 #: Python numbers as arguments, by their type; some do not fit into 32 bits.
 NUMBERS: dict[str, tuple[float, ...]] = {"int": (2, 1, 3, 0, 2**33 + 1), "float": (1.5, 0.0, -2.0, 0.1)}
 _NOT_FINITE = ("inf", "minus_inf", "nan", "all_nan", "extremes", "minus_zero", "tiny", "masked")
-_LAYOUTS = ("contiguous", "transposed", "stepped", "offset", "expanded", "channels_last", "conj_view")
-#: The feature that a dtype of an argument needs.
-_DTYPE_FEATURES = {
-    "float64": "float64", "float16": "half_precision", "bfloat16": "half_precision", "bool": "booleans",
-    "complex64": "complex_numbers", **dict.fromkeys(INTEGERS, "integers"),
-}  # fmt: skip
+_LAYOUTS = ("contiguous", "transposed", "swapped", "stepped", "offset", "expanded", "channels_last", "conj_view")
 #: Which families a theme draws from, beside all others.
 FAMILIES = {
     **{theme: (theme,) for theme in THEMES_OF_PROGRAMS if theme != OPERATORS},
@@ -246,7 +242,7 @@ def dtype_for(draw: Draw, scope: Scope, *, first: bool = False) -> str:
         return "float32"
     names = ("float64", "int64", "bool", "float16", "bfloat16", "int32", "complex64", "uint8", "int8", "int16")
     lacks = scope.traits.lacks
-    known = [name for name in names if _DTYPE_FEATURES[name] not in scope.missing and name not in lacks]
+    known = [name for name in names if OF_DTYPES[name] not in scope.missing and name not in lacks]
     if "mixed_dtypes" in scope.missing and not first:
         return "float32"
     return draw.choice(known) if known else "float32"
@@ -316,6 +312,10 @@ def _result(draw: Draw, scope: Scope, builder: Builder) -> str:
     if len(chosen) == 1:
         return last if "single_tuple" in scope.missing or not draw.chance(4) else f"({last},)"
     listed = ", ".join(chosen)
+    sized = [value for value in builder.values if value.origin == "argument" and value.rank]
+    if sized and scope.traits.gives_numbers and "scalars" not in scope.missing and draw.chance(8):
+        size = f"{draw.choice(sized)}.shape[0]"
+        return f"({listed}, {draw.of(size, f'{size} * 2', f'{size} > 2')})"
     if "nested_values" not in scope.missing and draw.chance(6):
         # keys that are in no order by themselves
         return draw.of(f"[{listed}]", "{" + ", ".join(f'"{7 * i % 9}": {name}' for i, name in enumerate(chosen)) + "}")

@@ -1,14 +1,50 @@
-"""Results that are random: when two are the same numbers, and when that is no accident."""
+"""Results that are random: which are, when two are the same numbers, and when that is no accident."""
 
 from __future__ import annotations
 
+import ast
 import itertools
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 
+from conformance.generate.dead_code import needed
+from conformance.generate.steps import Trial
+
 #: Where so many elements of two draws differ in eager PyTorch, it is no accident if none do elsewhere.
 _MANY = 20
+#: Statements that may draw numbers.
+_DRAWS = re.compile(r"\btorch\.(?:rand|bernoulli|normal|multinomial)|dropout\(")
+
+
+def random_steps(eager: Sequence[Mapping[str, Any]]) -> frozenset[int]:
+    """The numbers of the steps whose values are random, by the rows of eager PyTorch: numbers were drawn in them, or
+    in one before them that wrote to what is kept."""
+    found, kept = set(), False
+    for number, row in enumerate(eager):
+        if row.get("random") or kept:
+            found.add(number)
+        kept |= bool(row.get("random") and row.get("written"))
+    return frozenset(found)
+
+
+def without_random_numbers(trial: Trial, number: int) -> set[int]:
+    """The places among the results of a call that needs no statement which draws numbers. None where values are kept
+    from call to call, or results are not tensors one beside the other."""
+    call = trial.steps[number].call
+    if call is None or trial.keeps_values or len(trial.programs) > 1:
+        return set()
+    (method,) = (each for each in trial.programs[0].all_methods if each.name == call.method)
+    result = ast.parse(method.result, mode="eval").body
+    if not isinstance(result, ast.Tuple) or not all(isinstance(each, ast.Name) for each in result.elts):
+        return set()
+    return {
+        place
+        for place, name in enumerate(ast.unparse(each) for each in result.elts)
+        if not any(_DRAWS.search(line.text) for line in needed(method.lines, name))
+    }
 
 
 def all_same(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from conformance.generate import AS_CASE, AS_CASE_OF_METHODS
 from conformance.generate.program import FORWARD, Argument, Program, TensorSpec
@@ -23,8 +23,9 @@ class Call:
     result, ``train`` puts the model into training, ``thread`` makes the call in a fresh thread; ``non_leaf`` says that
     arguments which require grad were computed, as by a layer before the model; ``differentiable``, that arguments
     require grad although nothing goes back; ``between``, that the model is called once more, with other values, before
-    it is gone back from the result; ``upstream``, one of UPSTREAM or "", how the
-    gradients lie in memory with which going back begins.
+    it is gone back from the result; ``upstream``, one of UPSTREAM or "", how the gradients lie in memory with which
+    going back begins; ``begin`` is "first" or "last" where it begins at one of several results, as a loss is of
+    logits and not of the features beside them.
     """
 
     arguments: tuple[Argument, ...]
@@ -38,6 +39,7 @@ class Call:
     differentiable: bool = False
     between: bool = False
     upstream: str = ""
+    begin: str = ""
 
     @property
     def flags(self) -> dict[str, bool]:
@@ -50,6 +52,7 @@ class Call:
             "requires grad": self.differentiable,
             "call in between": self.between,
             "gradient layout": bool(self.upstream),
+            "one result": bool(self.begin),
         }
 
     @property
@@ -133,21 +136,36 @@ class Trial:
         lines = [line.text for program in self.programs for each in program.all_methods for line in each.lines]
         return len(self.steps), len(lines), sum(map(len, lines))
 
-    def coarsest(self) -> str:
-        """The floating-point dtype of fewest bits that it has anywhere; "float64" where it has none."""
-        text = " ".join(str(each) for each in self._everything()).replace(".half(", ".to(float16")
+    @property
+    def keeps_values(self) -> bool:
+        """Whether something of what a call computes may be in a later one: programs write, or have state that they
+        may."""
+        return any("writes" in each.marks or each.buffers or each.modules for each in self.programs)
+
+    def calls_behind(self, number: int) -> list[Call]:
+        """The calls of which something may be in what a step computes: its own, and where values are kept, those
+        before it."""
+        step = self.steps[number]
+        kept = self.keeps_values or step.action == "refill"
+        steps = self.steps[: number + 1] if kept else (step,)
+        return [each.call for each in steps if each.call is not None]
+
+    def coarsest(self, number: int | None = None) -> str:
+        """The floating-point dtype of fewest bits that a step computes with, or any step has where none is named;
+        "float64" where there is none."""
+        calls = self.calls if number is None else self.calls_behind(number)
+        text = " ".join(str(each) for each in self._everything(calls)).replace(".half(", ".to(float16")
         order = ("bfloat16", "float16", "float32", "complex64")
-        autocast = any(call.mode == "autocast" for call in self.calls)
-        if autocast:
+        if any(call.mode == "autocast" for call in calls):
             return "bfloat16"
         found = next((name for name in order if re.search(rf"\b{name}\b", text)), "")
         if not found:
             return "float64" if "float64" in text or "complex128" in text else "float32"
         return "float32" if found == "complex64" else found
 
-    def _everything(self) -> Iterator[object]:
+    def _everything(self, calls: Sequence[Call]) -> Iterator[object]:
         for program in self.programs:
             yield program.source()
             yield from (spec for _, spec in (*program.parameters, *program.buffers))
-        for call in self.calls:
+        for call in calls:
             yield from call.arguments

@@ -20,14 +20,17 @@ _FLOORS: Mapping[str, tuple[float, float]] = {
 _COARSE = {"bfloat16": 3e-2, "float16": 6e-3}
 
 
-def coarseness(trial: Trial) -> float:
-    """The relative error of what a trial computes in 16 bits; 0 where it does not."""
-    return _COARSE.get(trial.coarsest(), 0.0)
+def coarseness(trial: Trial, number: int | None = None) -> float:
+    """The relative error of what a step computes in 16 bits, or any step where none is named; 0 where none does."""
+    return _COARSE.get(trial.coarsest(number), 0.0)
 
 
-def tolerances_of(trial: Trial, declared: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
-    """Of each dtype the relative and absolute error that a result of a trial may have, however stable it is."""
-    coarse = coarseness(trial)
+def tolerances_of(
+    trial: Trial, declared: Mapping[str, tuple[float, float]], number: int | None = None
+) -> dict[str, tuple[float, float]]:
+    """Of each dtype the relative and absolute error that a result of a step may have, or of any step where none is
+    named, however stable it is."""
+    coarse = coarseness(trial, number)
     return {
         name: (max(rtol, coarse, declared.get(name, (0, 0))[0]), max(atol, coarse / 10, declared.get(name, (0, 0))[1]))
         for name, (rtol, atol) in _FLOORS.items()

@@ -27,9 +27,9 @@ def add_verbs(verbs: Verbs, traits: ProgramTraits, maker: Callable[[Any], Maker]
         return played(trial_from_bytes(trial), Shadow(copies=copies), leaks=leaks)
 
     @verbs
-    def know(session: Any, trial: bytes, coarsest: str, noises: int) -> list[dict[str, Any]]:
+    def know(session: Any, trial: bytes, noises: int) -> list[dict[str, Any]]:
         """What plain PyTorch computes in 64 bits; see :func:`conformance.generate.play.know`."""
-        return known(trial_from_bytes(trial), coarsest, copies=copies, noises=noises)
+        return known(trial_from_bytes(trial), copies=copies, noises=noises)
 
     @verbs
     def play(session: Any, trial: bytes, leaks: bool = False, artifacts: Sequence[bytes] = ()) -> dict[str, Any]:

@@ -72,6 +72,8 @@ class Tried:
     observable: str = ""
     phase: str = ""
     ended: DeviceEnded | None = None
+    #: Whether it is right in a fresh process alone, and was not in one that had been asked others.
+    is_right_alone: bool = False
 
 
 def row_of(operator: str, dtype: str, tried: Sequence[Tried]) -> dict[str, Any]:

@@ -23,22 +23,14 @@ from conformance.operators.together import Draw, Drawn, Group, Waiting, told_tog
 
 #: A process serves so many samples, then a fresh one goes on: what lowered modules leave behind must not pile up.
 _BATCH = 200
+#: So many of the samples before one are played again at most, to see whether it depends on them.
+_MOST_BEFORE = 64
 #: How the message begins of a sample that judges nobody, because the backend need not take it, or because of rounding.
 DECLARED_MISSING, UNSTABLE = "declared missing", "unstable"
 #: The same of one of which the backend has taken nothing.
 LEFT = "not taken"
 #: Outcomes that a process may owe to an earlier sample.
 _DOUBTFUL = (Outcome.CRASHED, Outcome.WRONG, Outcome.FAILED)
-#: The feature that a dtype needs.
-_FEATURES = {
-    "float64": features.float64,
-    "float16": features.half_precision,
-    "bfloat16": features.half_precision,
-    "int64": features.integers,
-    "int32": features.integers,
-    "bool": features.booleans,
-    "complex64": features.complex_numbers,
-}
 
 
 class OperatorTrial:
@@ -75,7 +67,8 @@ class OperatorTrial:
         self._may_refuse = may_refuse
         self._control: Device | None = None
         self._subject: Device | None = None
-        self._served = 0
+        #: The samples that the process with the backend was asked, with their dtypes, in order.
+        self._served: list[tuple[dict[str, Any], str]] = []
 
     def rows(self, operator: str) -> list[dict[str, Any]]:
         """The rows of an operator, one for each dtype that PyTorch takes for it."""
@@ -132,7 +125,10 @@ class OperatorTrial:
         return ""
 
     def _alone(self, draw: Draw, sample: dict[str, Any]) -> Drawn:
+        before = list(self._served)
         tried = self._try_sample(sample, draw.dtype)
+        if tried.is_right_alone:
+            tried = self._after(before, sample, draw.dtype) or tried
         if tried.outcome is Outcome.TIMEOUT:  # a busy machine must charge nobody
             again = self._attempt(sample, draw.dtype)
             tried = tried if again.outcome is Outcome.TIMEOUT else again
@@ -144,6 +140,7 @@ class OperatorTrial:
         if len(group) == 1:
             yield self._alone(*group[0])
             return
+        before = list(self._served)
         tried = self._in_one_program(group)
         if tried.outcome is Outcome.RIGHT:
             yield from (Drawn((draw.operator,), draw.dtype, sample, Tried(Outcome.RIGHT)) for draw, sample in group)
@@ -154,12 +151,16 @@ class OperatorTrial:
         halves = [*self._joined(group[:middle], waiting), *self._joined(group[middle:], waiting)]
         yield from halves
         if tried.outcome in _DOUBTFUL and all(each.tried.outcome is Outcome.RIGHT for each in halves):
-            yield from self._wrong_together(group)
+            yield from self._wrong_together(group, before)
 
-    def _wrong_together(self, group: Group) -> Iterator[Drawn]:
-        """What is wrong in one program of samples that are right by themselves, with as few of them as show it."""
+    def _wrong_together(self, group: Group, before: Sequence[tuple[dict[str, Any], str]]) -> Iterator[Drawn]:
+        """What is wrong in one program of samples that are right by themselves, with as few of them as show it; or in
+        one after others, of those that the process had been asked ``before``."""
         tried = self._in_one_program(group, fresh=True)
         if tried.outcome not in _DOUBTFUL:
+            afterwards = self._after(before, self._program_of(group), "") if tried.outcome is Outcome.RIGHT else None
+            if afterwards is not None:
+                yield _drawn_together(group, afterwards)
             return
         for each in list(group):
             fewer = [other for other in group if other is not each]
@@ -168,23 +169,43 @@ class OperatorTrial:
             without = self._in_one_program(fewer, fresh=True)
             if without.outcome in _DOUBTFUL:
                 group, tried = fewer, without
-        operators = tuple(draw.operator for draw, _ in group)
-        yield Drawn(operators, group[0][0].dtype, told_together(group), tried)
+        yield _drawn_together(group, tried)
+
+    def _after(self, before: Sequence[tuple[dict[str, Any], str]], sample: dict[str, Any], dtype: str) -> Tried | None:
+        """What a sample that is right in a fresh process comes to after as few of those ``before`` it as make it wrong;
+        None where none of them does."""
+        count = 1
+        while count <= min(len(before), _MOST_BEFORE):
+            self._drop_subject()
+            for each in before[-count:]:
+                self._attempt(*each)
+            tried = self._confirmed(sample, self._attempt(sample, dtype))
+            if tried.outcome in _DOUBTFUL:
+                self._drop_subject()
+                names = sorted({name for each, _ in before[-count:] for name in each["operators"]})
+                text = f"right in a fresh process, and not after {count} other samples, of {', '.join(names)}"
+                return dataclasses.replace(tried, message=f"{text}: {tried.message}")
+            count *= 2
+        return None
 
     def _in_one_program(self, group: Group, *, fresh: bool = False) -> Tried:
         """What a program of several samples comes to: not applicable where PyTorch makes none of them."""
-        samples = [sample for _, sample in group]
-        programs, inputs = ([each[name] for each in samples] for name in ("program", "inputs"))
         try:
-            program = self._ask_control("joined_program", programs=programs, inputs=inputs, mode=samples[0]["mode"])
+            program = self._program_of(group)
         except (DeviceEnded, SubjectError) as error:
             return Tried(Outcome.NOT_APPLICABLE, f"PyTorch itself fails: {error}")
-        program["operators"] = sorted({name for each in samples for name in each["operators"]})
-        program["members"] = list(zip(program["places"], samples, strict=True))
         if fresh:
             self._drop_subject()
         tried = self._attempt(program, "")
         return self._confirmed(program, tried) if fresh else tried
+
+    def _program_of(self, group: Group) -> dict[str, Any]:
+        samples = [sample for _, sample in group]
+        programs, inputs = ([each[name] for each in samples] for name in ("program", "inputs"))
+        program = self._ask_control("joined_program", programs=programs, inputs=inputs, mode=samples[0]["mode"])
+        program["operators"] = sorted({name for each in samples for name in each["operators"]})
+        program["members"] = list(zip(program["places"], samples, strict=True))
+        return dict(program)
 
     def _confirmed(self, sample: dict[str, Any], tried: Tried) -> Tried:
         """What a sample came to; not applicable where PyTorch itself does no better, if that is not known yet."""
@@ -234,9 +255,9 @@ class OperatorTrial:
     def _try_sample(self, sample: dict[str, Any], dtype: str) -> Tried:
         """What a sample comes to. Nobody is charged for what an earlier sample left behind in the process: a doubtful
         outcome counts only if it is that of a fresh process."""
-        if self._served >= _BATCH:
+        if len(self._served) >= _BATCH:
             self._drop_subject()
-        fresh = self._served == 0
+        fresh = not self._served
         tried = self._attempt(sample, dtype)
         if fresh or tried.outcome not in _DOUBTFUL:
             return tried
@@ -249,12 +270,13 @@ class OperatorTrial:
         if again.outcome in _DOUBTFUL:
             return again
         remark = f"{again.outcome.value} in a fresh process; {tried.outcome.value} in one that had run other operators"
-        return Tried(again.outcome, f"{remark}: {tried.message}", again.errors)
+        right = again.outcome is Outcome.RIGHT
+        return Tried(again.outcome, f"{remark}: {tried.message}", again.errors, is_right_alone=right)
 
     def _attempt(self, sample: dict[str, Any], dtype: str) -> Tried:
         if self._subject is None:
             self._subject = self._open_subject()
-        self._served += 1
+        self._served.append((sample, dtype))
         mode = {"mode": sample["mode"]} if "mode" in sample else {}
         inputs = sample["inputs"]
         try:
@@ -285,14 +307,14 @@ class OperatorTrial:
     def _drop_subject(self) -> None:
         if self._subject is not None:
             self._subject.end()
-        self._subject, self._served = None, 0
+        self._subject, self._served = None, []
 
     def _raised(self, error: SubjectError, sample: dict[str, Any], dtype: str) -> Outcome:
         """Whether an exception is a refusal: see Outcome.REFUSED."""
-        feature = _FEATURES.get(dtype)
+        feature = features.OF_DTYPES.get(dtype)
         if not self._may_refuse:
             return Outcome.FAILED
-        if error.phase == "run" and feature is not None and feature.name in self._missing:
+        if error.phase == "run" and feature in self._missing:
             return Outcome.REFUSED
         classes = (error.type, *error.bases)
         said = said_by_itself(error.text, classes)
@@ -330,6 +352,10 @@ class OperatorTrial:
             return Tried(Outcome.WRONG, f"{len(result)} results", observable="shape", phase="run")
         judged = (self._judged(tuple(result[place] for place in places), each) for places, each in members)
         return next((each for each in judged if each.outcome is not Outcome.RIGHT), Tried(Outcome.RIGHT))
+
+
+def _drawn_together(group: Group, tried: Tried) -> Drawn:
+    return Drawn(tuple(draw.operator for draw, _ in group), group[0][0].dtype, told_together(group), tried)
 
 
 def share_delegated(work: Sequence[str], around: Sequence[str], executed: Sequence[str]) -> float | None:

@@ -7,10 +7,10 @@ import dataclasses
 from collections.abc import Callable, Iterator
 
 from conformance.api.case import Call
-from conformance.api.errors import DeviceEnded, GarbledValue, HarnessError, SubjectError
+from conformance.api.errors import DeviceBroken, DeviceEnded, GarbledValue, HarnessError, SubjectError
 from conformance.toolchains.client import CellDevice
 
-_FAILURES = (DeviceEnded, SubjectError, GarbledValue)
+_FAILURES = (DeviceBroken, DeviceEnded, SubjectError, GarbledValue)
 
 
 @dataclasses.dataclass
@@ -87,6 +87,6 @@ class Samples:
         """A block behind whose failure there is no process: the next case gets a fresh one."""
         try:
             yield
-        except _FAILURES:
+        except (*_FAILURES, HarnessError):
             self.close()
             raise

@@ -16,7 +16,7 @@ from typing import Any
 
 import execnet
 
-from conformance.api.errors import DeviceEnded, HarnessError, TargetUnable
+from conformance.api.errors import DeviceEnded, HarnessError, SubjectError, TargetUnable
 from conformance.devices import Child, Limits, ZygotePool
 from conformance.toolchains import Source, toolchain_named
 
@@ -63,13 +63,13 @@ class _FarSide:
         }
         try:
             return {"value": operations[operation](**arguments)}
-        except DeviceEnded as error:
+        except (DeviceEnded, SubjectError) as error:  # the second for what a process raised when it was to leave
             fields = {each.name: getattr(error, each.name) for each in dataclasses.fields(error)}
-            return {"ended": type(error).__name__, "fields": fields}
+            return {"came to": type(error).__name__, "fields": fields}
         except TargetUnable as error:
             return {"unable": str(error)}
         except HarnessError as error:
-            return {"broken": str(error)}
+            return {"broken": str(error), "type": type(error).__name__}
         except Exception as error:  # the edge: whatever fails here must be told at the other end
             return {"broken": f"{type(error).__name__}: {error}"}
 

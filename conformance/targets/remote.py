@@ -15,18 +15,21 @@ from typing import Any, Protocol
 import execnet
 
 import conformance
+from conformance._util.processes import MOST_CROWDED
 from conformance.api import errors
-from conformance.api.errors import DeviceEnded, HarnessError, TargetUnable
+from conformance.api.errors import DeviceBroken, DeviceEnded, HarnessError, MachineTooSlow, SubjectError, TargetUnable
 from conformance.devices import DeviceKind, Limits
 from conformance.devices._child import Reply
 from conformance.targets.gateway import Connected, Unreachable, connected, in_a_line
 
-#: What a verb may take longer here than there: the way of its values, and the stack of what hangs.
+#: What a verb may take longer here than the most it gets there: the way of its values, and the stack of what hangs.
 _GRACE_SECONDS = 60.0
 #: A backend may be built there, as ``prepare()`` allows.
 _PREPARE_SECONDS = 1000.0
 #: After so many failures in a row no more is tried: each may take as long as a network takes to give up.
 _MOST_FAILURES = 3
+#: Errors of the harness there that mean something here.
+_KEPT = {each.__name__: each for each in (DeviceBroken, MachineTooSlow)}
 _SERVE = "from conformance.targets.far import serve; serve(channel)"
 
 
@@ -230,14 +233,17 @@ class _RemoteChild:
         self._connection.post("ask", device=self._device, verb=verb, arguments=arguments)
 
     def answer(self, phase: str, seconds: float | None = None) -> Reply:
-        """Wait for the answer to the last request; the time limit is kept there, and here with a grace."""
+        """Wait for the answer to the last request; the time limit is kept there, and here as far as it may be stretched
+        there, with a grace."""
         limit = self._limits.seconds if seconds is None else seconds
-        fields = self._connection.request("answer", limit, device=self._device, phase=phase, seconds=seconds)
+        most = limit * MOST_CROWDED
+        fields = self._connection.request("answer", most, device=self._device, phase=phase, seconds=seconds)
         return Reply(**{**fields, "warnings": tuple(fields["warnings"])})
 
     def leave(self, phase: str) -> bool:
         """Let the process end as a script does; whether it left others behind."""
-        left: bool = self._connection.request("leave", self._limits.seconds, device=self._device, phase=phase)
+        most = self._limits.seconds * MOST_CROWDED
+        left: bool = self._connection.request("leave", most, device=self._device, phase=phase)
         return left
 
     def end(self) -> None:
@@ -250,13 +256,14 @@ class _RemoteChild:
 def _value_of(message: dict[str, Any]) -> Any:
     if "value" in message:
         return message["value"]
-    if "ended" in message:
-        kind = getattr(errors, message["ended"])
-        assert issubclass(kind, DeviceEnded)
+    if "came to" in message:
+        kind = getattr(errors, message["came to"])
+        assert issubclass(kind, (DeviceEnded, SubjectError))
         raise kind(**message["fields"])
     if "unable" in message:
         raise TargetUnable(message["unable"])
-    raise HarnessError(f"the harness on the target failed: {message['broken']}")
+    kind = _KEPT.get(message.get("type", ""), HarnessError)
+    raise kind(f"the harness on the target failed: {message['broken']}")
 
 
 def _checked(facts: dict[str, Any]) -> dict[str, str]:

@@ -73,6 +73,8 @@ class ProgramTraits:
     takes_none: bool = True
     #: Whether an argument may be a list of numbers, which are others in another call.
     takes_lists: bool = False
+    #: Whether numbers may be among the results of a model.
+    gives_numbers: bool = False
     #: Whether a model may decide by the values of its tensors what it does.
     reads_values: bool = True
     #: Whether what is lowered serves one kind of call alone, and lowering takes long: so trials lower seldom, and call

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from conformance.api.case import Call
+from conformance.api.errors import GarbledValue
 from conformance.compare.values import decode
 from conformance.devices import Device
 from conformance.toolchains.declarations import Value, ask, declaration_of
@@ -69,12 +70,18 @@ class Threads:
     """The results of calls in several threads at once.
 
     ``results`` has the different results of each call; ``modes`` the different modes that a fresh thread had before its
-    work and after it; ``errors`` what was raised, each text once.
+    work and after it; ``errors`` what was raised, each text once. Raises GarbledValue where a call has no result, and
+    nothing was raised: there would be nothing to look at.
     """
 
     results: Results
     modes: list[dict[str, bool]]
     errors: list[str]
+
+    def __post_init__(self) -> None:
+        missing = [number for number, results in enumerate(self.results) if not results]
+        if missing and not self.errors:
+            raise GarbledValue(f"no thread has a result of the calls {missing}, and none has raised anything")
 
     def __len__(self) -> int:
         """The number of calls."""

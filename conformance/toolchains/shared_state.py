@@ -21,6 +21,7 @@ import torch
 RECURSION_LIMIT = "the recursion limit"
 #: What is told by a number that stands for it in one process alone.
 PYTHONS_RANDOM_STATE = "Python's random state"
+NUMPYS_RANDOM_STATE = "NumPy's random state"
 #: What precedes the name of a variable of the environment.
 VARIABLE = "the variable "
 
@@ -70,10 +71,13 @@ def shared_state() -> dict[str, str]:
         **{f"{VARIABLE}{name}": _digest(value) for name, value in os.environ.items()},
         "the working directory": _digest(os.getcwd()),
         RECURSION_LIMIT: sys.getrecursionlimit(),
-        "the garbage collector": gc.isenabled(),
+        "the garbage collector": (gc.isenabled(), gc.get_threshold()),
         "sys.excepthook": _name_of(sys.excepthook),
         "sys.displayhook": _name_of(sys.displayhook),
-        "the level of logging": logging.getLogger().level,
+        "the level of logging": (logging.getLogger().level, logging.root.manager.disable),
+        "handlers of logging": [type(each).__qualname__ for each in logging.getLogger().handlers],
+        "how long threads may go on": sys.getswitchinterval(),
+        **_of_numpy(),
         "how tensors are printed": torch._tensor_str.PRINT_OPTS,
         "filters of all warnings": _filters(),
         **{f"the locale for {name}": locale.setlocale(getattr(locale, name)) for name in _LOCALES},
@@ -88,6 +92,15 @@ def shared_state() -> dict[str, str]:
 def random_state() -> dict[str, str]:
     """From where PyTorch's random numbers go on, as a digest."""
     return {"torch's random state": hashlib.sha256(bytes(torch.get_rng_state().tolist())).hexdigest()[:16]}
+
+
+def _of_numpy() -> dict[str, object]:
+    """The random state of NumPy where something has imported it, which no model draws from."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not hasattr(numpy, "random"):
+        return {}
+    kind, keys, *rest = numpy.random.get_state()
+    return {NUMPYS_RANDOM_STATE: hash((kind, keys.tobytes(), *rest))}
 
 
 @functools.lru_cache(maxsize=1024)

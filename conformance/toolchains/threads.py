@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from conformance.compare.values import encode
+from conformance.devices.protocol import text_of
 
 #: The interval, in seconds, at which Python's threads take turns, in place of five milliseconds: more races show.
 _SWITCH_INTERVAL = 1e-6
@@ -46,10 +47,11 @@ class Findings:
             if modes_here() not in self._modes:
                 self._modes.append(modes_here())
 
-    def note_error(self, error: Exception) -> None:
+    def note_error(self, error: BaseException) -> None:
         """Note an exception by its type and text."""
+        text = text_of(error)  # outside of the lock: it is asked of who wrote it
         with self._lock:
-            self._errors[f"{type(error).__name__}: {error}"] = None
+            self._errors[f"{type(error).__name__}: {text}"] = None
 
     def as_message(self) -> dict[str, Any]:
         """Everything that was noted, as a verb answers it."""
@@ -63,7 +65,7 @@ class Findings:
 def work_at_once(work: Callable[[int], None], count: int, found: Findings) -> None:
     """Run ``work`` in ``count`` fresh threads that begin together, and wait for them.
 
-    ``work`` gets the number of its thread; an exception of it is noted.
+    ``work`` gets the number of its thread; whatever it raises is noted, SystemExit too.
     """
     together = threading.Barrier(count)
 
@@ -72,7 +74,7 @@ def work_at_once(work: Callable[[int], None], count: int, found: Findings) -> No
         found.note_modes()
         try:
             work(index)
-        except Exception as error:
+        except BaseException as error:  # the edge of the thread: what leaves it, nobody hears of
             found.note_error(error)
         found.note_modes()
 

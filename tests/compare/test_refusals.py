@@ -51,3 +51,16 @@ def test_a_class_can_say_that_it_refuses() -> None:
 def test_what_an_interpreter_was_executing_makes_no_refusal(text: str, classes: list[str], operator: str) -> None:
     executing = "\n\nWhile executing %add : [num_users=1] = call_function[target=torch.ops.aten.add.Tensor](args = ())"
     assert operator_refused(text + executing, classes) == operator
+
+
+@pytest.mark.parametrize(
+    ("text", "classes", "operator"),
+    [
+        ("IndexError: list index out of range while lowering aten::add", ["IndexError"], None),
+        ("backend='mine' raised:\nAttributeError: no field of aten::add", ["BackendCompilerFailed"], None),
+        ("aten::add: a form that is not supported", ["builtins.IndexError"], "aten::add"),
+        ("'aten::add'", ["KeyError"], "aten::add"),  # a table of kernels, in which there is none
+    ],
+)
+def test_a_mistake_is_no_refusal_whatever_it_names(text: str, classes: list[str], operator: str | None) -> None:
+    assert operator_refused(text, classes) == operator

@@ -93,6 +93,21 @@ def test_a_backend_that_ends_what_it_was_forked_from_is_told_so(pool: ZygotePool
     child.end()
 
 
+@pytest.mark.parametrize("sent", [signal.SIGSTOP, signal.SIGKILL])
+def test_a_device_whose_zygote_was_replaced_is_told_so(pool: ZygotePool, sent: signal.Signals) -> None:
+    """It may be asked again: what makes samples lives beside the backends, and as long as a run."""
+    asked, unasked = device(pool), device(pool)
+    assert asked.call("register", {}, "register").raised is None
+    os.kill(zygote_of(pool), sent)
+    wait_until(lambda: pool._zygotes[KIND.zygote].stopped or not pool._zygotes[KIND.zygote].alive)
+    other = device(pool)
+    assert other.call("register", {}, "register").raised is None
+    with pytest.raises(DeviceOrphaned, match="during exit the process from which devices are forked was replaced"):
+        asked.leave("exit")
+    for each in (asked, unasked, other):
+        each.end()
+
+
 def test_temporary_files_go_with_the_device(pool: ZygotePool) -> None:
     child = device(pool, "import tempfile\nraise ValueError(tempfile.mkdtemp())")
     raised = child.call("register", {}, "register").raised

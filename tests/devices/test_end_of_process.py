@@ -11,7 +11,7 @@ from support.misbehaving import device, misbehaving_pool
 from support.project import Project
 from support.scripts import run_script, scripts_of
 
-from conformance.api.errors import DeviceCutShort, DeviceDied, DeviceEnded, DeviceFlooded
+from conformance.api.errors import DeviceCutShort, DeviceDied, DeviceEnded, DeviceFlooded, DeviceGarbled, SubjectError
 from conformance.devices import ZygotePool
 
 
@@ -68,6 +68,27 @@ def test_a_destructor_of_a_library_cannot_either(pool: ZygotePool, tmp_path: Pat
     child = device(pool, f"import ctypes\nctypes.CDLL({str(library)!r})")
     assert child.call("register", {}, "register").raised is None
     with pytest.raises(DeviceCutShort, match="was cut short during exit"):
+        child.leave("exit")
+    child.end()
+
+
+@pytest.mark.parametrize(
+    ("said", "error", "told"),
+    [
+        ("'raised': {'type': 'E', 'bases': ['Exception'], 'text': 'I stay'}", SubjectError, "E in exit: I stay"),
+        ("'value': 7", DeviceGarbled, "protocol error during exit: an answer where the process was to end"),
+    ],
+    ids=["an error", "a value"],
+)
+def test_who_answers_where_it_was_to_end_fails(pool: ZygotePool, said: str, error: type[Exception], told: str) -> None:
+    answer = f"{{'number': 2, 'seconds': 0.0, 'warnings': [], {said}}}"
+    child = device(
+        pool,
+        "from conformance.devices._framing import frame\n"
+        + at_exit(f"os.write(connection(), frame({answer}))\n    time.sleep(60)"),
+    )
+    assert child.call("register", {}, "register").raised is None
+    with pytest.raises(error, match=told):
         child.leave("exit")
     child.end()
 

@@ -46,7 +46,7 @@ def rows(trial: Trial, answer: dict[str, Any]) -> list[dict[str, Any]]:
 def found(trial: Trial, around: Maker, rules: Rules | None = None, *, leaks: bool = False) -> list[str]:
     """The observables in which something differs from plain PyTorch."""
     eager = rows(trial, play(trial, Shadow(copies=False), leaks=leaks))
-    exact, *noisy = (rows(trial, each) for each in know(trial, trial.coarsest(), copies=False, noises=12))
+    exact, *noisy = (rows(trial, each) for each in know(trial, copies=False, noises=12))
     actual = rows(trial, play(trial, Broken(around), leaks=leaks))
     known = Knowledge(eager, exact, noisy)
     return [each.observable for each in differences(trial, known, actual, rules or Rules())]

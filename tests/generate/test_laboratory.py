@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable
 from typing import Any
@@ -298,3 +299,67 @@ def test_a_timeout_counts_only_where_nothing_excuses_it() -> None:
         with pytest.raises(error):
             laboratory.differences(trial_of(FINE, result="v0"))
         assert len(counted) == expected
+
+
+def test_an_excuse_is_one_for_the_same_result() -> None:
+    trial = trial_of(FINE, Line("mul", "v1 = x0 * 2"), result="(v0, v1)")
+    a_little_off = Backend(lambda x: (x + 1.001, x * 2))
+    for function, observables in ((lambda x: (x + 3, x * 2), []), (lambda x: (x + 1, x * 5), ["values"])):
+        laboratory = laboratory_of(Device(Shadow(copies=False)), Device(Backend(function)), alone=a_little_off)
+        with contextlib.nullcontext() if observables else pytest.raises(Discarded, match="PyTorch's"):
+            assert [each.observable for each in laboratory.differences(trial)] == observables
+
+
+def test_a_step_on_which_64_bits_disagree_judges_nobody_and_others_are_judged() -> None:
+    """A float64 argument beside a float32 weight: plain PyTorch raises, and in 64 bits it does not."""
+    weight = ("p0", TensorSpec("float32", (6, 6), seed=2))
+    program = Program((("x0", "Tensor"),), (Line("matmul", "v0 = x0 @ self.p0"),), "v0", parameters=(weight,))
+    calls = [Call((TensorSpec(dtype, (6,), seed=5),)) for dtype in ("float32", "float64")]
+    trial = Trial((program,), (Step("model"), Step("lower"), *(Step("call", call=each) for each in calls)))
+
+    class Doubling(Shadow):
+        """Twice what plain PyTorch gives."""
+
+        def lower(self, module: torch.nn.Module, *, dynamic: bool | None) -> Callable[..., Any]:
+            return lambda x: module(x) * 2
+
+    laboratory = laboratory_of(Device(Shadow(copies=False)), Device(Doubling(copies=False)))
+    assert [(each.step, each.observable) for each in laboratory.differences(trial)] == [(2, "values")]
+
+
+@pytest.mark.parametrize("limit", [3, 0], ids=["after a few", "always"])
+def test_who_refuses_what_it_took_before_is_tried_afresh(limit: int) -> None:
+    trial = trial_of(FINE, result="v0")
+
+    class Tired(Shadow):
+        """Lowers so many models of a process, and then no more; or none at all."""
+
+        lowered = 0
+
+        def lower(self, module: torch.nn.Module, *, dynamic: bool | None) -> Callable[..., Any]:
+            self.lowered += 1
+            if self.lowered > limit:
+                raise RuntimeError("no handle is left for aten::add")
+            return module
+
+    laboratory = Laboratory(
+        lambda: Device(Shadow(copies=False)),  # type: ignore[arg-type,return-value]
+        lambda: Device(Tired(copies=False)),  # type: ignore[arg-type,return-value]
+        lambda: Device(Shadow(copies=False)),  # type: ignore[arg-type,return-value]
+        [lambda: Device(Shadow(copies=False))],  # type: ignore[list-item,return-value]
+        rules=Rules(),
+        seconds=lambda: 60.0,
+        timed_out=lambda: None,
+    )
+    for _ in range(limit):
+        assert laboratory.differences(trial) == []
+    if not limit:
+        with pytest.raises(Refused, match="aten::add"):
+            laboratory.differences(trial)
+        return
+    (found,) = laboratory.differences(trial)
+    assert (found.observable, found.phase) == ("error", "lower")
+    assert "a fresh process takes all" in found.text
+    assert len(laboratory.played) == limit + 1
+    assert laboratory.differences(trial) == []
+    assert len(laboratory.played) == 1

@@ -246,6 +246,16 @@ def test_every_rule_makes_statements(rule: Rule) -> None:
     assert made >= 3
 
 
+def test_what_is_made_from_nothing_is_combined_with_arguments() -> None:
+    traits = toolchain_named("dynamo").programs
+    assert traits is not None
+    builder = Builder(ByChance(1), traits)
+    given = builder.argument(TensorSpec("float32", (2, 3)))
+    for text in (f"{given} + torch.arange(3)", f"torch.where(torch.arange(3) < 2, {given}, torch.zeros(2, 3))"):
+        (made,) = builder.make("add", text)
+        assert made.shape == (2, 3)
+
+
 @pytest.mark.parametrize(("width", "is_taken"), [(300, True), (3000, False)])
 def test_a_layer_has_no_more_weights_than_a_message_holds(width: int, is_taken: bool) -> None:
     traits = toolchain_named("torchscript").programs

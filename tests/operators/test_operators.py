@@ -161,6 +161,33 @@ def test_a_sample_is_charged_with_its_own_faults_only(project: Project) -> None:
     assert any("right in a fresh process; wrong in one that had run other operators" in text for text in remarks)
 
 
+FORGETFUL = """
+    import torch
+    from torch_conformance_saboteurs.backends import PythonControl
+    from torch_conformance_saboteurs.control import PythonBackend
+
+    class _Forgetful(PythonBackend):
+        results = {}
+
+        def call(self, handle, inputs):
+            result = super().call(handle, inputs)
+            if not isinstance(result, torch.Tensor):
+                return result
+            return _Forgetful.results.setdefault((result.shape, result.dtype), result)
+
+    class Plugin(PythonControl):
+        name = "forgetful"
+        implementation = _Forgetful
+"""
+
+
+def test_what_is_wrong_after_other_samples_alone_is_a_finding_of_drawn_operators(project: Project) -> None:
+    project.install("forgetful", FORGETFUL)
+    run = project.run("--backend=forgetful", "--conformance-generated=40", "-k", "test_drawn and reductions")
+    (row,) = [each for each in run.report("forgetful")["cells"] if each["verdict"] == "FAIL"]
+    assert "right in a fresh process, and not after" in row["message"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

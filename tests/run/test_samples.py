@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from conformance.api.case import Call
-from conformance.api.errors import DeviceDied, HarnessError
+from conformance.api.errors import DeviceBroken, DeviceDied, HarnessError, MachineTooSlow
 from conformance.compare.comparison import is_equal
 from conformance.devices import Ledger, Limits, ZygotePool
 from conformance.run.samples import Samples
@@ -24,6 +24,7 @@ class Machine:
     """Makes processes; ``script`` says of each request to any of them whether it dies of it."""
 
     script: list[bool] = dataclasses.field(default_factory=list)
+    death: Exception = dataclasses.field(default_factory=lambda: DeviceDied("samples", -9))
     made: int = 0
     asked: list[str] = dataclasses.field(default_factory=list)
     ended: int = 0
@@ -41,7 +42,7 @@ class Machine:
 
         def answer() -> tuple[Call, ...]:
             if dies:
-                raise DeviceDied("samples", -9)
+                raise self.death
             return (Call(case, (seed,), expected=None),)
 
         return answer
@@ -75,9 +76,10 @@ def test_what_was_begun_for_another_case_is_kept() -> None:
     assert machine.asked == ["first", "a", "b"]
 
 
+@pytest.mark.parametrize("death", [DeviceDied("samples", -9), DeviceBroken("no len")])
 @pytest.mark.parametrize("begun", ["", "a", "b"])
-def test_a_process_that_served_others_is_replaced_where_it_fails(begun: str) -> None:
-    machine = Machine([False, True])
+def test_a_process_that_served_others_is_replaced_where_it_fails(begun: str, death: Exception) -> None:
+    machine = Machine([False, True], death)
     samples = Samples(machine.make, 7)
     samples.calls("first")
     if begun:
@@ -85,6 +87,17 @@ def test_a_process_that_served_others_is_replaced_where_it_fails(begun: str) -> 
     assert samples.calls("a")[0].method == "a"
     assert samples.calls("b")[0].method == "b"
     assert machine.made == 2
+
+
+def test_what_fails_for_want_of_time_is_not_waited_for_again() -> None:
+    """The next case gets a fresh process, which is not asked for what another was."""
+    machine = Machine([False, True], MachineTooSlow("it did not answer within 1200 s"))
+    samples = Samples(machine.make, 7)
+    samples.calls("first")
+    with pytest.raises(MachineTooSlow):
+        samples.calls("a")
+    assert samples.calls("b")[0].method == "b"
+    assert (machine.made, machine.asked) == (2, ["first", "a", "b"])
 
 
 def test_a_case_that_pytorch_cannot_do_is_the_harnesss_error_each_time() -> None:
@@ -136,5 +149,18 @@ def test_a_backend_that_ends_the_process_harms_nobody(pool: ZygotePool, sent: si
     device = cast(Any, samples._device)
     child = device._transport
     os.kill(child._zygote.pid_of(child._ticket), sent)
+    assert samples.calls("linear")[0].method == "forward"
+    samples.close()
+
+
+def test_a_process_whose_zygote_was_replaced_is_replaced_too(pool: ZygotePool) -> None:
+    """A backend can end what both were forked from, and the next device has it started again."""
+    samples = _samples(pool, "torchscript")
+    samples.calls("add")
+    kind = toolchain_named("torchscript").device("control").zygote
+    first = pool.start(kind)
+    os.kill(first._process.pid, signal.SIGKILL)
+    first._process.wait()
+    assert pool.start(kind) is not first
     assert samples.calls("linear")[0].method == "forward"
     samples.close()

@@ -9,16 +9,31 @@ import subprocess
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import execnet
 import pytest
 from support.elsewhere import Far, files_that_name, other_installation
 from support.installations import installation
 from support.project import Project, Run
 
-from conformance.api.errors import DeviceDied, DeviceFlooded, DeviceTimeout, HarnessError
+from conformance._util.processes import MOST_CROWDED
+from conformance.api.errors import (
+    DeviceBroken,
+    DeviceDied,
+    DeviceFlooded,
+    DeviceTimeout,
+    HarnessError,
+    MachineTooSlow,
+    SubjectError,
+    TargetUnable,
+    ZygoteLost,
+)
 from conformance.devices import Limits
 from conformance.targets import TargetError, published_spec
-from conformance.targets.remote import RemotePool
+from conformance.targets.far import _FarSide
+from conformance.targets.remote import RemotePool, _RemoteChild, _value_of
 from conformance.toolchains import default_toolchain
 
 PART = "(test_types and (add or strings)) or test_lost or (test_spec and save_load) or test_unknown or test_growth"
@@ -131,6 +146,51 @@ def test_how_a_process_there_ended_is_told_here(devices: Far) -> None:
     with pytest.raises(DeviceFlooded, match="more than 1 MiB of output"):
         devices.register(BAD="flood")
     assert devices.register().raised is None
+
+
+@pytest.mark.parametrize(
+    ("there", "here"),
+    [
+        (DeviceBroken("no descriptors"), DeviceBroken),
+        (MachineTooSlow("it did not answer"), MachineTooSlow),
+        (HarnessError("no device"), HarnessError),
+        (ZygoteLost("ended"), HarnessError),
+        (ValueError("no device"), HarnessError),
+        (DeviceTimeout("exit", 2.0, stack="main"), DeviceTimeout),
+        (SubjectError("exit", "E", ("Exception",), "I stay"), SubjectError),
+        (TargetUnable("leave"), TargetUnable),
+    ],
+    ids=lambda each: type(each).__name__ if isinstance(each, Exception) else "",
+)
+def test_what_is_raised_there_is_raised_here(there: Exception, here: type[Exception]) -> None:
+    """What fails in a process without memory or descriptors is its backend's, wherever that is."""
+
+    def leave(phase: str) -> bool:
+        raise there
+
+    far: Any = _FarSide()
+    far._children[1] = SimpleNamespace(leave=leave)
+    message = execnet.loads(execnet.dumps(far.answer("leave", {"device": 1, "phase": "exit"})))
+    with pytest.raises(here, match=re.escape(str(there))) as raised:
+        _value_of(message)
+    assert type(raised.value) is here
+    if not isinstance(there, HarnessError | ValueError):
+        assert vars(raised.value) == vars(there)
+
+
+def test_a_busy_target_is_waited_for_as_long_as_it_may_take() -> None:
+    waited = []
+
+    def request(operation: str, patience: float, **arguments: Any) -> Any:
+        waited.append(patience)
+        return {"value": None, "raised": None, "seconds": 0.0, "warnings": [], "stdout": "", "stderr": ""}
+
+    connection: Any = SimpleNamespace(request=request)
+    child = _RemoteChild(connection, 1, Limits(seconds=60.0))
+    child.answer("run")
+    child.answer("run", 600.0)
+    child.leave("exit")
+    assert waited == [60.0 * MOST_CROWDED, 600.0 * MOST_CROWDED, 60.0 * MOST_CROWDED]
 
 
 def test_neither_path_nor_folder_of_this_process_reaches_there(

@@ -20,7 +20,7 @@ from conformance.compare.comparison import describe
 from conformance.compare.packed import packed, unpacked
 from conformance.compare.values import decode, encode
 from conformance.devices import Device
-from conformance.toolchains.declarations import Value, ask, expected, reading
+from conformance.toolchains.declarations import Value, ask, declaration_of, expected, reading
 from conformance.toolchains.dynamo.client import Trained
 from conformance.toolchains.dynamo.training import assert_dropped_alike
 from conformance.toolchains.torchscript.answers import Graph
@@ -101,6 +101,15 @@ def test_there_are_as_many_items_as_were_asked_for() -> None:
             Client(answer).run([0, 0])
     with pytest.raises(GarbledValue, match="1 items, where 2"):
         Client(["a"]).often()
+
+
+def test_threads_without_a_result_of_a_call_have_raised_something() -> None:
+    """Else there would be nothing that a clause could find wrong."""
+    answer = {"results": [[encode(1)], []], "modes": [], "errors": ["E: no"]}
+    declared = declaration_of(TorchScriptDevice.run_in_threads)
+    assert declared.read(answer, None).results == [[1], []]
+    with pytest.raises(GarbledValue, match=r"no thread has a result of the calls \[1\], and none has raised anything"):
+        declared.read({**answer, "errors": []}, None)
 
 
 @pytest.mark.parametrize("answer", [7, None, "text", {"a": 1}, [7], [encode(torch.ones(1))[:50]]])

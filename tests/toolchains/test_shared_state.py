@@ -29,7 +29,11 @@ CHANGES = {
     "random.random()": ["Python's random state"],
     "sys.setrecursionlimit(5000)": ["the recursion limit"],
     "gc.disable()": ["the garbage collector"],
-    "logging.basicConfig(level=logging.DEBUG)": ["the level of logging"],
+    "gc.set_threshold(7)": ["the garbage collector"],
+    "logging.basicConfig(level=logging.DEBUG)": ["handlers of logging", "the level of logging"],
+    "logging.disable()": ["the level of logging"],
+    "sys.setswitchinterval(1)": ["how long threads may go on"],
+    "numpy.random.seed(0)": ["NumPy's random state"],
     "torch.rand(3)": [],
     "pass": [],
 }
@@ -44,7 +48,7 @@ if upward := {"x86_64": 0x800, "aarch64": 0x400000}.get(platform.machine()):
 #: Each change in a fork of a process, which writes what it finds to a pipe.
 SCRIPT = """
 import ctypes, gc, json, locale, logging, os, random, signal, sys, time, warnings
-import torch
+import numpy, torch
 from conformance.toolchains.shared_state import shared_state
 
 found = {}

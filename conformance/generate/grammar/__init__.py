@@ -6,6 +6,7 @@ Importing this registers every rule.
 from __future__ import annotations
 
 from conformance.generate.grammar import (
+    algebra,
     dtypes,
     elementwise,
     flow,
@@ -17,6 +18,7 @@ from conformance.generate.grammar import (
     networks,
     patterns,
     reductions,
+    sequences,
     shapes,
     submodules,
     writes,
@@ -27,6 +29,6 @@ from conformance.generate.grammar.rules import RULES, Rule
 __all__ = ["RULES", "Abandoned", "Builder", "Rule"]
 
 _ = (
-    dtypes, elementwise, flow, idioms, indexing, kinks, losses, matrices, networks, patterns, reductions, shapes,
-    submodules, writes,
+    algebra, dtypes, elementwise, flow, idioms, indexing, kinks, losses, matrices, networks, patterns, reductions,
+    sequences, shapes, submodules, writes,
 )  # fmt: skip

@@ -17,7 +17,7 @@ from conformance.generate.dead_code import names_used
 from conformance.generate.drawing import Draw
 from conformance.generate.grammar.lacking import asked
 from conformance.generate.grammar.spelling import spelt
-from conformance.generate.inputs import conj_view
+from conformance.generate.inputs import conj_view, exchanged
 from conformance.generate.program import FORWARD, OPTIONAL, OWN_CLASS, Line, Method, Program, TensorSpec
 from conformance.toolchains import ProgramTraits
 
@@ -375,6 +375,10 @@ def _meta(spec: TensorSpec) -> torch.Tensor:
         case "transposed" if len(shape) >= 2:
             swapped = (*shape[:-2], shape[-1], shape[-2])
             return torch.empty(swapped, dtype=dtype, device="meta").transpose(-1, -2)
+        case "swapped" if len(shape) >= 3:
+            dimensions = exchanged(len(shape))
+            lying = torch.empty(shape, dtype=dtype, device="meta").transpose(*dimensions).contiguous()
+            return lying.transpose(*dimensions)
         case "stepped" if shape:
             return torch.empty((*shape[:-1], shape[-1] * 2), dtype=dtype, device="meta")[..., ::2]
         case "expanded" if shape and shape[0] > 1:

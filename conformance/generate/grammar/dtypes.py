@@ -130,3 +130,34 @@ def of_booleans(b: Builder) -> None:
         ("any", f"{one}.any()"), ("argmax", f"{one}.int().argmax()"),
     )  # fmt: skip
     b.make(name, text)
+
+
+@rule("dtypes", "mixed_dtypes", "integers", weight=3, operators=1)
+def wraps_around(b: Builder) -> None:
+    """Arithmetic in a narrow dtype, and then in a wide one: what was lost stays lost."""
+    one = b.pick(lambda value: not value.dtype.is_complex)
+    if one.floating:
+        one = b.make("clamp", f"torch.nan_to_num({one}).clamp(0, 100)")[0]
+    narrow = b.draw.of("uint8", "int8", "int16")
+    name, text = b.draw.of(("add", "{0} + {0}"), ("mul", "{0} * 7"), ("sub", "{0} - 100"), ("neg", "-{0} + 120"))
+    short = b.make("to", f"{one}.to(torch.{narrow})", fresh=False)[0]
+    b.make(name, f"({text.format(short)}).to(torch.{b.draw.of('int64', 'int32', 'float32')})")
+
+
+@rule("dtypes", "mixed_dtypes", "integers", "booleans", "elementwise", weight=3, operators=1)
+def of_bytes(b: Builder) -> None:
+    """Arithmetic of pictures, whose bytes wrap around at every step."""
+    one = b.pick(lambda value: not value.dtype.is_complex)
+    (first,) = b.make(
+        "to", f"(torch.nan_to_num({one}.float()).abs().clamp(max=3.0) * 80.0).to(torch.uint8)", fresh=False
+    )
+    second = b.draw.of(f"(255 - {first})", f"{first} // 3", f"{first}.flip(0)" if one.rank else f"({first} + 7)")
+    name, text = b.draw.of(
+        ("abs", f"({first} - {second}).abs()"),
+        ("floor_divide", f"({first} + {second}) // 2"),
+        ("gt", f"({first} + 60) > {second}"),
+        ("maximum", f"torch.maximum({first} + {second}, {first})"),
+        ("bitwise_right_shift", f"({first} * 2) >> 1"),
+        ("to", f"({first} - {second}).float() / 255.0"),
+    )
+    b.make(name, text)

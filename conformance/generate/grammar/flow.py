@@ -211,6 +211,31 @@ def containers(b: Builder) -> None:
     b.block("list", f"{held} = [{one}, {one} * 2.0]\n{filled}", name, f"{one} * 2.0")
 
 
+@rule("flow", "control_flow", "loops", "elementwise", weight=4, operators=1)
+def stored_in_between(b: Builder) -> None:
+    """What a dictionary holds under a key may be replaced in a branch or a loop before it is read."""
+    one = b.float_value(least=1)
+    name, held = b.name(), b.name()
+    change = b.draw.of(
+        f'if {_test(b, one)}:\n    {held}["a"] = {held}["a"] * 2.0',
+        f'for i in range({b.draw.of("2", "3")}):\n    {held}["a"] = {held}["a"] * 0.5 + i',
+        f'if {_test(b, one)}:\n    {held}["b"] = {held}["a"]\n    {held}["a"] = {one}',
+    )
+    text = f'{held} = {{"a": {one} - 1.0, "b": {one}}}\n{held}["b"] = {one} * 3.0\n{change}\n'
+    b.block("dict", f'{text}{name} = {held}["a"] + {held}["b"] * 0.5', name, f"{one} * 0.5")
+
+
+@rule("flow", "control_flow", "in_place", "elementwise", "views", weight=4, operators=1)
+def written_when_listed(b: Builder) -> None:
+    """A list has the tensor itself, and no copy: who writes to one changes the other."""
+    one = b.float_value(least=1)
+    name, held, own = b.name(), b.name(), b.name()
+    kept = b.draw.of(f"{held} = [{one}]\n{held}.append({own})", f"{held} = [{one}, {own}]")
+    write = b.draw.of(f"{own}.add_(1)", f"{own}[:1] = 2", f"{own} = F.relu({own}, inplace=True)", f"{held}[-1].mul_(2)")
+    text = f"{own} = {one} * 0.5\n{kept}\n{write}\n{name} = {held}[-1] * 3.0 - {own}"
+    b.block("list", text, name, f"{one} * 3.0")
+
+
 @rule("flow", "control_flow", "elementwise", "reductions", "views", weight=4, operators=1)
 def branch_that_could_not_be_taken(b: Builder) -> None:
     """What a branch computes cannot be computed where the other one is taken."""
@@ -221,6 +246,30 @@ def branch_that_could_not_be_taken(b: Builder) -> None:
         f"else:\n    {name} = {one}.sum(0){b.draw.of('', ' - 1.0')}"
     )
     b.block("if", text, name, f"{one}.sum(0)")
+
+
+@rule("flow", "matmul", "parameters", "half_precision", "mixed_dtypes", traits=("trains",), weight=3, operators=1)
+def in_lower_precision(b: Builder) -> None:
+    """A part that is computed in lower precision, in the middle of what is not."""
+    one = b.pick(lambda value: value.dtype_name == "float32" and value.rank >= 1 and 0 not in value.shape)
+    weight = b.parameter(TensorSpec("float32", (3, one.shape[-1]), "contiguous", "ordinary", b.draw.seed(), grad=True))
+    name, short = b.name(), b.name()
+    after = b.draw.of(f"{short}.float() * 2.0", f"{short} + {one}.sum()", f"{short}")
+    within = 'with torch.autocast("cpu", dtype=torch.bfloat16):'
+    text = f"{within}\n    {short} = F.linear({one}, {weight})\n{name} = {after}"
+    given = f"F.linear({one}, {weight}).to(torch.{'bfloat16' if after == short else 'float32'})"
+    b.block("autocast", text, name, given)
+
+
+@rule("flow", "elementwise", "reductions", traits=("trains",), weight=2, operators=1)
+def computed_again(b: Builder) -> None:
+    """What is not kept for the way back, and computed a second time; and what is written for one row, for all."""
+    one = b.float_value(least=1)
+    name, text = b.draw.of(
+        ("checkpoint", f"torch.utils.checkpoint.checkpoint(lambda t: torch.tanh(t) * t, {one}, use_reentrant=False)"),
+        ("vmap", f"torch.func.vmap(lambda row: row * row.sum())({one})"),
+    )
+    b.make(name, text)
 
 
 @rule("flow", "control_flow", "elementwise", "optionals", traits=("takes_none",), weight=3, operators=1)

@@ -76,7 +76,7 @@ def gather(b: Builder) -> None:
     b.make(name, text)
 
 
-@rule("indexing", "views", "booleans", "booleans", weight=3, operators=2)
+@rule("indexing", "views", "booleans", "elementwise", weight=3, operators=2)
 def mask(b: Builder) -> None:
     one = b.pick(lambda value: not value.dtype.is_complex)
     test = f"{one}" if str(one.dtype) == "torch.bool" else f"{one} > {b.number(one)}"
@@ -94,11 +94,12 @@ def data_dependent(b: Builder) -> None:
     one = b.pick(lambda value: not value.dtype.is_complex and value.rank >= 1)
     test = f"{one}" if str(one.dtype) == "torch.bool" else f"{one} > 0"
     total = f"{one}.sum()"
+    by_place = b.draw.of("", ".cumsum(0)")  # the last of them counts once, and the first as often as there are any
     name, text, like = b.draw.of(
-        ("masked_select", f"torch.masked_select({one}, {test}).sum()", total),
-        ("index", f"{one}[{test}].sum()", total),
-        ("nonzero", f"torch.nonzero({test}).sum()", f"{one}.long().sum()"),
-        ("unique", f"torch.unique({one}).sum()", total),
+        ("masked_select", f"torch.masked_select({one}, {test}){by_place}.sum()", total),
+        ("index", f"{one}[{test}]{by_place}.sum()", total),
+        ("nonzero", f"torch.nonzero({test}){by_place}.sum()", f"{one}.long().sum()"),
+        ("unique", f"torch.unique({one}){by_place}.sum()", total),
     )
     b.make(name, text, like=like)
 
@@ -113,6 +114,25 @@ def add_at(b: Builder) -> None:
         ("index_fill", f"torch.index_fill({one}, 0, {indices}, 2)"),
         ("index_copy", f"torch.index_copy({one}, 0, torch.tensor([0]), {one}[:1] * 2)"),
         ("index_put", f"torch.index_put({one}, [{indices}], {values}, accumulate=True)"),
+    )
+    b.make(name, text)
+
+
+@rule("indexing", "views", "integers", "elementwise", weight=3, operators=3)
+def from_neighbours(b: Builder) -> None:
+    """What comes to each row from others, to some from several and to some from none, as along the edges of a graph."""
+    one = b.pick(lambda value: value.floating and value.rank >= 1 and 0 not in value.shape)
+    to = f"(torch.arange({one}.shape[0]) // 2 * {b.draw.of(1, 2)})" if one.shape[0] > 1 else "torch.tensor([0])"
+    sent = b.draw.of(f"{one} * 2.0", f"torch.relu({one})")
+    how, selves = b.draw.of("mean", "mean", "amax", "prod"), b.draw.of(False, False, True)
+    spread = f"{to}.reshape(-1{', 1' * (one.rank - 1)}).expand_as({one})"
+    into = b.draw.of(f"{one}", f"torch.zeros_like({one})")
+    reduced = f"{one}.scatter_reduce(0, {spread}, {sent}, '{how}', include_self={selves})"
+    name, text = b.draw.of(
+        ("index_add", f"{into}.index_add(0, {to}, {sent}, alpha={b.draw.of(1, 2)})"),
+        ("scatter_add", f"{into}.scatter_add(0, {spread}, {sent})"),
+        *[("scatter_reduce", reduced)] * 2,
+        ("index_put", f"{into}.index_put(({to},), {sent}, accumulate=True)"),
     )
     b.make(name, text)
 

@@ -28,12 +28,14 @@ class NotAlike(ValueError):
 
 @contextlib.contextmanager
 def asked(missing: Collection[str]) -> Iterator[None]:
-    """PyTorch is asked what a statement gives: without gradients and warnings, and for a backend that has not all
-    features with NotAlike where operands broadcast, or are promoted, that must not."""
+    """PyTorch is asked what a statement gives: without gradients and warnings, also what it makes from nothing on the
+    meta device, and for a backend that has not all features with NotAlike where operands broadcast, or are promoted,
+    that must not."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
         stack.enter_context(torch.no_grad())
+        stack.enter_context(torch.device("meta"))
         if not {"broadcasting", "mixed_dtypes"}.isdisjoint(missing):
             stack.enter_context(AlikeOperands(missing))
         yield

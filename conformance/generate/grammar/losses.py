@@ -10,6 +10,8 @@ from conformance.generate.program import TensorSpec
 @rule("reductions", "reductions", operators=4)
 def losses(b: Builder) -> None:
     one = b.float_value()
+    if "matmul" not in b.missing and one.rank == 2 and b.draw.chance(3):
+        (one,) = b.make("matmul", f"{one} @ {one}.t()")  # autocast gives it in fewer bits, and the loss in more
     other = b.pick(lambda value: value.floating and value.shape == one.shape)
     name = b.draw.of("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
     options = b.draw.of("", ", reduction='sum'", ", reduction='none'")

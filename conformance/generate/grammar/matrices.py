@@ -59,7 +59,7 @@ def linear(b: Builder) -> None:
 
 
 @rule("matrices", "matmul", "parameters", weight=2, operators=1)
-def there_and_back(b: Builder) -> None:
+def with_a_weight_and_back(b: Builder) -> None:
     """A layer, and one whose weight is the first's, seen from the other side: often one of the same sizes. Its weights
     are changed twice, which is exact in this dtype."""
     one = b.pick(lambda value: value.dtype_name == "float32" and value.rank >= 1 and 0 not in value.shape)
@@ -158,7 +158,7 @@ def products(b: Builder) -> None:
     b.make(name, text)
 
 
-@rule("matrices", "matmul", weight=2, operators=8)
+@rule("matrices", "matmul", weight=2, operators=7)
 def other_products(b: Builder) -> None:
     one = factor(b, least=2)
     other = b.pick(lambda value: value.dtype == one.dtype and value.rank == 2 and value.shape[-1] == one.shape[-1])
@@ -166,8 +166,6 @@ def other_products(b: Builder) -> None:
     flat = f"{one}.reshape(-1, {one}.shape[-1])"
     name, text = b.draw.of(
         ("inner", f"torch.inner({one}, {other})"),
-        ("einsum", f"torch.einsum('ij,kj->{b.draw.of('ik', 'ki')}', {flat}, {other})"),
-        ("einsum", f"torch.einsum('{b.draw.of('ik,jk', 'jk,ik')}', {flat}, {other})"),  # sides in the alphabet's order
         ("matmul", f"{flat}{b.draw.of('', '[:1]')} @ {row}"),
         ("tensordot", f"torch.tensordot({one}, {other}, dims=([{one.rank - 1}], [1]))"),
         ("cdist", f"torch.cdist({flat}, {other}, p={b.draw.of('1.0', '2.0')})"),
@@ -176,6 +174,25 @@ def other_products(b: Builder) -> None:
         ("addr", f"torch.addr({flat}, {flat}[:, 0], {row}, alpha=2)"),
     )
     b.make(name, text)
+
+
+#: Equations of einsum by the rank of what they take: one or more, with rows as long. Where none says how the labels of
+#: the result lie, the alphabet does.
+_EQUATIONS = {
+    2: ("ij->ji", "ba", "ij->j", "ij,kj->ik", "ij,kj->ki", "ij,kj", "jk,ik", "ba,ca", "ij,kj->ijk", "ij,kj,kl->il"),
+    3: ("bij->jb", "bij,bkj->bik", "bij,bkj->bki", "bij,bkj", "nqd,nkd", "...ki,...ji", "zij,zkj->ik", "bij,bkj->b"),
+    4: ("nhld->nhd", "bhqd,bhkd->bhqk", "bhqd,bhkd->bqhk", "bhqd,bhkd", "nhld,nhsd->nls", "...qd,...kd->...qk"),
+}
+
+
+@rule("matrices", "matmul", weight=3, operators=1)
+def by_equation(b: Builder) -> None:
+    one = factor(b, least=2)
+    alike = (one.dtype, one.shape[:-2], one.shape[-1:])
+    other = b.pick(lambda value: value.rank >= 2 and (value.dtype, value.shape[:-2], value.shape[-1:]) == alike)
+    equation = b.draw.choice(_EQUATIONS.get(one.rank, ("...qd,...kd->...qk",)))
+    operands = (one, other, other)[: equation.count(",") + 1]
+    b.make("einsum", f"torch.einsum('{equation}', {', '.join(map(str, operands))})")
 
 
 @rule("matrices", "matmul", weight=3, operators=4)

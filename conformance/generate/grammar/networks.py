@@ -280,6 +280,12 @@ def random_like(b: Builder) -> None:
         ("bernoulli", f"torch.bernoulli(torch.full_like({one}, 0.5))"),
         ("rand", f"torch.rand({one}.numel()).reshape({one}.shape)"),
     )
-    for _ in range(b.draw.of(1, 1, 2)):
-        b.make(name, f"{one} + {text}")
+    if b.draw.chance(3):
+        # used in another order than they are drawn in
+        first, second = b.make(name, text)[0], b.make("rand", f"torch.rand({one}.shape[0])")[0]
+        b.make("add", f"{one} + {second}.mean()")
+        b.make("add", f"{one} + {first}")
+    else:
+        for _ in range(b.draw.of(1, 1, 2)):
+            b.make(name, f"{one} + {text}")
     b.marks.add("random")

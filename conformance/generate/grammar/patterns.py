@@ -294,7 +294,7 @@ def seen_otherwise(b: Builder) -> None:
 
 
 @rule("dtypes", "mixed_dtypes", "integers", weight=3, operators=1)
-def there_and_back(b: Builder) -> None:
+def dtypes_there_and_back(b: Builder) -> None:
     one = b.pick(lambda value: value.floating)
     small = b.make("clamp", f"torch.nan_to_num({one}).clamp(-100, 100)")[0]
     narrow = b.draw.of("int32", "int64", "int8", "bool") if "booleans" not in b.missing else "int32"
@@ -315,18 +315,6 @@ def nothing_converted(b: Builder) -> None:
     same = b.make(name, text, fresh=False)[0]
     name, after = b.draw.of(("mul", f"{same} * 0.5"), ("relu", f"torch.relu({same})"), ("sub", f"{same} - 1.0"))
     b.make(name, after)
-
-
-@rule("dtypes", "mixed_dtypes", "integers", weight=3, operators=1)
-def wraps_around(b: Builder) -> None:
-    """Arithmetic in a narrow dtype, and then in a wide one: what was lost stays lost."""
-    one = b.pick(lambda value: not value.dtype.is_complex)
-    if one.floating:
-        one = b.make("clamp", f"torch.nan_to_num({one}).clamp(0, 100)")[0]
-    narrow = b.draw.of("uint8", "int8", "int16")
-    name, text = b.draw.of(("add", "{0} + {0}"), ("mul", "{0} * 7"), ("sub", "{0} - 100"), ("neg", "-{0} + 120"))
-    short = b.make("to", f"{one}.to(torch.{narrow})", fresh=False)[0]
-    b.make(name, f"({text.format(short)}).to(torch.{b.draw.of('int64', 'int32', 'float32')})")
 
 
 @rule("elementwise", "elementwise", "booleans", weight=4, operators=1)

@@ -135,7 +135,7 @@ def split(b: Builder) -> None:
     dim = b.dim(one)
     size = one.shape[dim]
     if size < 2:
-        return
+        raise Abandoned
     if b.draw.chance(4):
         b.make("unbind", f"torch.unbind({one}.narrow({dim}, 0, 2), dim={dim})", several=2)
     elif b.draw.chance(2):

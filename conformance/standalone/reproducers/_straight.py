@@ -155,8 +155,8 @@ class Trials:
         if call.backward:
             yield f"leaves = [each for each in {inputs} if isinstance(each, torch.Tensor) and each.requires_grad]"
             yield f"leaves += [each for each in {model}.parameters() if each.requires_grad]"
-            upstream = f", {call.upstream!r}" if call.upstream else ""
-            work.append(f"seen.gradients = gradients_of(seen.result, leaves{upstream})")
+            options = [f", {name}={value!r}" for name in ("upstream", "begin") if (value := getattr(call, name))]
+            work.append(f"seen.gradients = gradients_of(seen.result, leaves{''.join(options)})")
         yield f'with step("step {number} ({step.action})", {model}, {inputs}) as seen:'
         if call.thread:
             work = ["def work() -> None:", *(f"    {line}" for line in work), "", "in_thread(work)"]

@@ -232,9 +232,9 @@ class DynamoDevice(CellDevice):
     def gradients(self, model: Model, inputs: Inputs, marks: Marks = ()) -> ResultAndGradients:
         """Call a model and go back: the result, and the gradients of ``inputs``."""
 
-    @ask(phase="run")
-    def run_at_sizes(self, model: Model, sizes: list[int]) -> list[int]:
-        """Call a model of two matrices with so many rows; the sizes at which the result is wrong."""
+    @ask(phase="run", each="sizes")
+    def run_at_sizes(self, model: Model, sizes: list[int]) -> list[Value]:
+        """What a model of two matrices gives for each number of rows; the matrices are the same in each process."""
 
     @ask(phase="run", each="calls")
     def run_keeping(self, model: Model, calls: tuple[InputsOf, ...]) -> list[Value]:

@@ -72,6 +72,7 @@ class Dynamo(Toolchain):
         keeps_gradients=True,
         trains=True,
         takes_python=True,
+        gives_numbers=True,
         saves=False,
     )
     conforming = ("dynamo_control", "aot_eager")

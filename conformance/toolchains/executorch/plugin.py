@@ -19,9 +19,11 @@ _HERE = "conformance.toolchains.executorch"
 #: Operators that Core ATen has not, or ExecuTorch no kernel for: no program that has one can be made or loaded.
 _NO_KERNEL = (
     "adaptive_max_pool2d", "addmv", "argsort", "bitwise_left_shift", "bitwise_right_shift", "bucketize", "copysign",
-    "cummax", "cummin", "cumprod", "diagonal_scatter", "embedding_bag", "erfc", "exp2", "fmax", "fmin",
-    "grid_sampler", "hypot", "kthvalue", "lgamma", "local_response_norm", "logcumsumexp", "masked_select", "median",
-    "scatter_reduce", "searchsorted", "signbit", "sort", "std_mean", "unfold", "unique", "var_mean",
+    "cummax", "cummin", "cumprod", "diagonal_scatter", "embedding_bag", "erfc", "exp2", "fft_ifft", "fft_irfft",
+    "fft_rfft", "fmax", "fmin", "grid_sampler", "hypot", "kthvalue", "lgamma", "linalg_cholesky", "linalg_det",
+    "linalg_inv", "linalg_solve", "linalg_solve_triangular", "local_response_norm", "logcumsumexp", "logdet",
+    "masked_select", "median", "scatter_reduce", "searchsorted", "signbit", "sort", "std_mean", "unfold", "unique",
+    "var_mean",
 )  # fmt: skip
 _NO_DTYPE = ("complex64",)
 #: Operators whose results have sizes that values decide, of which a plan knows no more than the largest.

@@ -58,6 +58,7 @@ class TorchScript(Toolchain):
         freezes=True,
         decorator_of_methods="@torch.jit.export",
         takes_lists=True,
+        gives_numbers=True,
     )
     conforming = ("reference", "python_control")
     library_hint = "registers no TorchScript backend (a static torch::jit::backend<...> object in it would)"

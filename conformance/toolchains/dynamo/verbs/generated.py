@@ -9,6 +9,7 @@ import torch
 import torch._dynamo
 import torch._dynamo.guards
 
+from conformance.generate.makers import NotLowered
 from conformance.generate.verbs import add_verbs
 from conformance.toolchains.dynamo.plugin import Dynamo
 from conformance.toolchains.dynamo.verbs.session import Session, verb
@@ -24,15 +25,24 @@ def _measure_no_guards() -> None:
 
 
 class _Maker:
-    """Gives a model to ``torch.compile`` as users do."""
+    """Gives a model to ``torch.compile`` as users do, and watches whether the backend lowers what it is given: Dynamo
+    passes over some of the exceptions by which a backend declines, and PyTorch runs the model in its place."""
 
     def __init__(self, session: Session) -> None:
         _measure_no_guards()
-        self._settings = session.settings
+        self._watch = session.watch()
 
     def lower(self, module: torch.nn.Module, *, dynamic: bool | None) -> Callable[..., Any]:
-        compiled: Callable[..., Any] = torch.compile(module, **self._settings, dynamic=dynamic)
-        return compiled
+        compiled: Callable[..., Any] = torch.compile(module, backend=self._watch, dynamic=dynamic)
+
+        def called(*arguments: Any) -> Any:
+            before = len(self._watch.declined)
+            result = compiled(*arguments)
+            if len(self._watch.declined) > before:
+                raise NotLowered(self._watch.declined[-1])
+            return result
+
+        return called
 
     def reset(self) -> None:
         torch._dynamo.reset()

@@ -36,7 +36,7 @@ class Watch:
         self.malformed: list[str] = []
         self.disturbed: list[str] = []
         #: The exceptions that the backend raised instead of lowering a graph, but for Dynamo's own RestartAnalysis.
-        self.declined: list[str] = []
+        self.declined: list[Exception] = []
 
     def __call__(self, graph: Any, example_inputs: Sequence[Any], **kwargs: Any) -> Callable[..., Any]:
         self.lowerings += 1
@@ -68,7 +68,7 @@ class Watch:
         except RestartAnalysis:
             raise
         except Exception as error:
-            self.declined.append(type(error).__name__)
+            self.declined.append(error)
             raise
         return compiled
 

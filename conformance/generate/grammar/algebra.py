@@ -1,0 +1,86 @@
+"""Statements of linear algebra, and of Fourier's transforms."""
+
+from __future__ import annotations
+
+from conformance.generate.grammar.builder import Abandoned, Builder, Value
+from conformance.generate.grammar.rules import rule
+from conformance.generate.program import TensorSpec
+
+#: So many rows at most make a matrix, whose eigenvalues so lie between 1 and one more than its rows have values.
+_ROWS = 3
+
+
+def _rows(b: Builder) -> Value:
+    """Rows of values within one of zero: nothing that is undefined, or beyond what a decomposition can be told from."""
+    one = b.pick(
+        lambda value: (
+            value.dtype_name in ("float32", "float64")
+            and value.rank >= 1
+            and 0 < value.shape[-1] <= 33
+            and 0 not in value.shape
+        )
+    )
+    flat = f"torch.nan_to_num({one}).reshape(-1, {one}.shape[-1])[:{_ROWS}]"
+    return b.make("tanh", f"torch.tanh({flat})")[0]
+
+
+@rule("matrices", "matmul", "reductions", "elementwise", "mixed_dtypes", weight=2, operators=6)
+def of_a_covariance(b: Builder) -> None:
+    """A matrix as processes and filters have them, which is positive; or, where no value is, nothing but zeros, from
+    which an inverse cannot be computed: PyTorch raises."""
+    rows = _rows(b)
+    matrix = f"({rows} @ {rows}.t() + torch.eye({rows}.shape[0], dtype={rows}.dtype))"
+    or_zeros = b.draw.of(matrix, f"({matrix} * ({rows} > 0).any())")
+    name, text = b.draw.of(
+        ("linalg_cholesky", f"torch.linalg.cholesky({or_zeros})"),
+        ("linalg_inv", f"torch.linalg.inv({or_zeros})"),
+        ("linalg_solve", f"torch.linalg.solve({or_zeros}, {rows})"),
+        ("linalg_det", f"torch.linalg.det({matrix})"),
+        ("logdet", f"torch.logdet({matrix})"),
+        ("linalg_solve_triangular", f"torch.linalg.solve_triangular(torch.tril({matrix}), {rows}, upper=False)"),
+        ("linalg_matrix_power", f"torch.linalg.matrix_power({matrix}, {b.draw.of(2, 3, 0)})"),
+    )
+    b.make(name, text)
+
+
+@rule("matrices", "complex_numbers", "reductions", "elementwise", "parameters", weight=2, operators=4)
+def filtered(b: Builder) -> None:
+    """A filter of frequencies: for half of them, as real values need, or for all, where nothing says that they belong
+    together."""
+    one = b.pick(
+        lambda value: (
+            value.dtype_name == "float32" and value.rank >= 1 and 1 < value.shape[-1] <= 33 and 0 not in value.shape
+        )
+    )
+    size = one.shape[-1]
+    half = b.draw.chance(2)
+    count = size // 2 + 1 if half else size
+    weight = b.parameter(TensorSpec("float32", (count, 2), "contiguous", "ordinary", b.draw.seed()))
+    weights = f"torch.view_as_complex({weight})"
+    norm = b.draw.of("", "", ", norm='ortho'")
+    if b.draw.chance(4):  # PyTorch notes that a value is the conjugate of what is in memory, or the negative
+        (whole,) = b.make("fft_rfft", f"torch.fft.rfft({one}{norm})")
+        b.make("conj", b.draw.of(f"{whole}.conj()", f"{whole}.conj().imag", f"{whole}.conj() * {weights}[:1]"))
+        return
+    if half:
+        b.make("fft_irfft", f"torch.fft.irfft(torch.fft.rfft({one}{norm}) * {weights}, n={size}{norm})")
+    else:
+        b.make("fft_ifft", f"torch.fft.ifft(torch.fft.fft({one}{norm}) * {weights}{norm}).{b.draw.of('real', 'imag')}")
+
+
+@rule("matrices", "matmul", "elementwise", "broadcasting", weight=2, operators=1)
+def attention_beyond_a_block(b: Builder) -> None:
+    """More keys than are looked at together, of which the first or the last are hidden, as in a batch of sentences that
+    are padded."""
+    one = b.float_value(least=2)
+    if 0 in one.shape or one.shape[-1] > 33:
+        raise Abandoned
+    batch = f"{one}.reshape(1, -1, {one}.shape[-1])[:, :2]"
+    count = b.draw.of(40, 72, 136)
+    scale = f"torch.linspace(-1.0, 1.0, {count}, dtype={one}.dtype).unsqueeze(-1)"
+    (keys,) = b.make("mul", f"{batch}[:, :1] * {scale}")
+    mask = b.draw.of(
+        "", f", attn_mask=torch.arange({count}) >= {count - 3}", f", attn_mask=torch.arange({count}) < 3",
+        f", attn_mask=torch.arange({count}) % 33 == 1",
+    )  # fmt: skip
+    b.make("scaled_dot_product_attention", f"F.scaled_dot_product_attention({batch}, {keys}, {keys}{mask})")
