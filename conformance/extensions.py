@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import importlib
 import importlib.metadata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,7 @@ def extensions() -> pluggy.PluginManager:
     manager.add_hookspecs(hookspecs)
     points = importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)
     for point in sorted(points, key=lambda each: (_distribution(each) != "torch-conformance", each.name)):
-        where = f"the extension {point.name!r} of {_distribution(point) or 'an unknown distribution'} ({point.value})"
+        where = _where(point)
         if manager.has_plugin(point.name):
             if getattr(manager.get_plugin(point.name), "__name__", "") == point.module:
                 continue  # the same distribution, found on two paths
@@ -90,19 +90,33 @@ def extensions() -> pluggy.PluginManager:
 def given(hook: str, kind: type) -> list[Any]:
     """What all extensions give by a hook, in the order of their registration.
 
-    Raises ExtensionError for another type than ``kind``.
+    Raises ExtensionError for a hook that raises, that gives no iterable, or something of another type than ``kind``.
     """
-    manager = extensions()
-    found = []
-    # pluggy calls those that were registered last first.
-    for answer in reversed(getattr(manager.hook, hook)()):
-        for each in answer:
-            if not isinstance(each, kind):
-                raise ExtensionError(
-                    f"an extension gives {type(each).__name__} by the hook {hook}, where a "
-                    f"{kind.__module__}.{kind.__qualname__} was expected: {each!r:.80}"
-                )
-            found.append(each)
+    # One by one, and not by pluggy: what is wrong is said of the one that it is wrong with.
+    implementations = getattr(extensions().hook, hook).get_hookimpls()
+    return [each for implementation in implementations for each in _given_by(implementation, hook, kind)]
+
+
+def _given_by(implementation: pluggy.HookImpl, hook: str, kind: type) -> list[Any]:
+    """What one extension gives by a hook."""
+    expected = f"{kind.__module__}.{kind.__qualname__}"
+    try:
+        answer = implementation.function()
+        answers: Any = () if answer is None else answer
+        are_several = isinstance(answers, Iterable)
+        found: list[Any] = list(answers) if are_several else [answers]  # a generator raises only now
+    except Exception as error:
+        raise ExtensionError(
+            f"{_named(implementation)} fails in the hook {hook}: {type(error).__name__}: {error}. Mend it, or "
+            "uninstall its distribution"
+        ) from error
+    wrong = [each for each in found if not (are_several and isinstance(each, kind))]
+    if wrong:
+        wanted = f"a {expected}" if are_several else f"a list of {expected}"
+        raise ExtensionError(
+            f"{_named(implementation)} gives {type(wrong[0]).__name__} by the hook {hook}, where {wanted} was "
+            f"expected: {wrong[0]!r:.80}"
+        )
     return found
 
 
@@ -113,6 +127,15 @@ def resolve(reference: str) -> Any:
     for part in filter(None, attribute.split(".")):
         target = getattr(target, part)
     return target
+
+
+def _where(point: importlib.metadata.EntryPoint) -> str:
+    return f"the extension {point.name!r} of {_distribution(point) or 'an unknown distribution'} ({point.value})"
+
+
+def _named(implementation: pluggy.HookImpl) -> str:
+    points = importlib.metadata.entry_points(group=ENTRY_POINT_GROUP, name=implementation.plugin_name)
+    return _where(next(iter(points)))
 
 
 def _distribution(point: importlib.metadata.EntryPoint) -> str:

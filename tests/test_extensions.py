@@ -6,6 +6,7 @@ It is `tests/support/outside`, and touches nothing of ours.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -103,28 +104,68 @@ def test_a_target(extended: Project) -> None:
     assert "our board, as processes here" in refused.output
 
 
+HOOK = "from conformance import hookimpl\n@hookimpl\ndef {}:\n    {}\n"
+
+
 @pytest.mark.parametrize(
     ("source", "said"),
     [
         ("raise RuntimeError('no licence')", "cannot be imported: RuntimeError: no licence"),
+        (HOOK.format("conformance_tollchains()", "return []"), "implements a hook that there is not"),
         (
-            "from conformance import hookimpl\n@hookimpl\ndef conformance_tollchains():\n    return []\n",
-            "implements a hook that there is not",
+            HOOK.format("conformance_toolchains()", "return ['mine']"),
+            "gives str by the hook conformance_toolchains, where a conformance.toolchains._toolchain.Toolchain was",
         ),
         (
-            "from conformance import hookimpl\n@hookimpl\ndef conformance_toolchains():\n    return ['mine']\n",
-            "gives str by the hook conformance_toolchains",
+            HOOK.format("conformance_toolchains()", "return hookimpl"),
+            "gives HookimplMarker by the hook conformance_toolchains, where a list of conformance.toolchains.",
+        ),
+        (
+            HOOK.format("conformance_toolchains()", "raise RuntimeError('no licence')"),
+            "fails in the hook conformance_toolchains: RuntimeError: no licence",
+        ),
+        (
+            HOOK.format("conformance_toolchains()", "yield 1 / 0"),
+            "fails in the hook conformance_toolchains: ZeroDivisionError: division by zero",
         ),
     ],
-    ids=["import", "hook", "type"],
+    ids=["import", "hook", "type", "no list", "raises", "generator"],
 )
-def test_an_extension_that_cannot_be_used_is_named(project: Project, source: str, said: str) -> None:
-    (project.site / "broken_extension.py").write_text(source)
-    metadata = project.site / "broken-1.0.dist-info"
+def test_an_extension_that_cannot_be_used_is_named(source: str, said: str, tmp_path: Path) -> None:
+    install_broken(tmp_path, source)
+    done = subprocess.run(
+        [sys.executable, "-m", "conformance.cli", "clauses"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("conformance: the extension 'broken' of broken (broken_extension) ")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_extension_that_cannot_be_used_ends_a_run(project: Project) -> None:
+    install_broken(project.site, HOOK.format("conformance_toolchains()", "return ['mine']"))
+    run = project.run("--backend=eager")
+    assert run.exit_code == 4, run.output
+    assert "the extension 'broken' of broken (broken_extension) gives str by the" in " ".join(run.output.split())
+    assert "Traceback" not in run.output
+
+
+def test_an_extension_may_give_nothing(tmp_path: Path) -> None:
+    install_broken(tmp_path, HOOK.format("conformance_toolchains()", "pass"))
+    command = "from conformance.toolchains import toolchains; print(len(toolchains()))"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", command], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "3\n"
+
+
+def install_broken(site: Path, source: str) -> None:
+    """A distribution with an extension of this source."""
+    (site / "broken_extension.py").write_text(source)
+    metadata = site / "broken-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
     (metadata / "entry_points.txt").write_text("[conformance]\nbroken = broken_extension\n")
-    run = project.run("--backend=eager")
-    assert run.exit_code == 4, run.output
-    assert said in " ".join(run.output.split())
-    assert "Traceback" not in run.output

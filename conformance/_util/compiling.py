@@ -42,7 +42,7 @@ class Compilation:
     libraries: tuple[str, ...] = ()
 
     def path(self, cache: Path) -> Path:
-        """Where in the folder ``cache`` the file lies, or will once it is compiled."""
+        """Where in the folder ``cache`` the file lies, or will once it is compiled. Raises CompileError."""
         parts = (
             self.output,
             self.main,
@@ -158,7 +158,14 @@ def _run(command: list[str], folder: Path) -> None:
 
 
 def _compiler() -> list[str]:
-    return shlex.split(os.environ.get("CXX") or "g++")
+    command = os.environ.get("CXX", "")
+    try:
+        return shlex.split(command) or ["g++"]
+    except ValueError as error:
+        raise CompileError(
+            f"no C++ compiler: the environment variable CXX is no command, {command!r} ({error}); name one there that "
+            "knows C++20, such as g++, or unset it"
+        ) from error
 
 
 def _torch_version() -> str:

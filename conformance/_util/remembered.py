@@ -35,7 +35,8 @@ def remember(kind: str, key: str, value: Any) -> None:
 
 def state_of_package(module: str) -> str:
     """What changes when a file of the package does that a module is in: without importing any of it. Empty where it
-    cannot be found, or is no Python on disk."""
+    cannot be found, or is no Python on disk. A file of which nothing can be known, such as a link that leads nowhere,
+    is none of it."""
     try:
         found = importlib.util.find_spec(module.partition(".")[0])
     except (ImportError, ValueError):
@@ -44,13 +45,19 @@ def state_of_package(module: str) -> str:
         return ""
     folders = found.submodule_search_locations
     files = [path for folder in folders for path in Path(folder).rglob("*.py")] if folders else [Path(found.origin)]
-    digest = hashlib.sha256()
+    states = []
     for path in sorted(files):
-        facts = path.stat()
-        digest.update(f"{path}\0{facts.st_mtime_ns}\0{facts.st_size}\0".encode())
-    return digest.hexdigest()
+        with contextlib.suppress(OSError):
+            facts = path.stat()
+            states.append(f"{path}\0{facts.st_mtime_ns}\0{facts.st_size}\0")
+    return hashlib.sha256(_bytes("".join(states))).hexdigest() if states else ""
 
 
 def _path(kind: str, key: str) -> Path:
-    name = f"{kind}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
+    name = f"{kind}-{hashlib.sha256(_bytes(key)).hexdigest()[:16]}.json"
     return platformdirs.user_cache_path("torch-conformance") / "remembered" / name
+
+
+def _bytes(text: str) -> bytes:
+    """Text in which there may be a path, which need not be UTF-8."""
+    return text.encode(errors="surrogatepass")

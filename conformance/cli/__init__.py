@@ -17,12 +17,16 @@ from conformance.api.errors import HarnessError
 from conformance.extensions import ExtensionError
 from conformance.report import printable
 
+#: As shells say of a process that SIGINT ended.
+_INTERRUPTED = 130
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code.
 
-    0; 1 for what a command says is not as it should be (its ``--help`` tells what that is); 2 for bad input; 11 where
-    the harness itself failed, as for a run.
+    0; 1 for what a command says is not as it should be (its ``--help`` tells what that is); 2 for bad input; as for a
+    run, 10 for a self-test that has not tried everything, and 11 where the harness itself failed; 130 for any other
+    command that Ctrl-C ended.
     """
     ignore_missing_numpy()  # before a command imports torch
     if is_optimized():
@@ -36,6 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read it has read enough, such as `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except KeyboardInterrupt:
+        print("conformance: interrupted", file=sys.stderr)
+        return _INTERRUPTED
     except ExtensionError as error:
         print(f"conformance: {printable(str(error))}", file=sys.stderr)
         return 2

@@ -21,8 +21,9 @@ def seed(text: str) -> int:
 
 
 def say(text: str) -> None:
-    """Print what a command has to say: lines of which no service that keeps the log takes one for a command."""
-    print(without_commands(text), flush=True)
+    """Print what a command has to say: lines of which no service that keeps the log takes one for a command. The name
+    of a file in it need not be UTF-8."""
+    print(without_commands(text.encode(errors="backslashreplace").decode()), flush=True)
 
 
 def refuse(text: str) -> int:

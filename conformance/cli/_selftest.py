@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import shutil
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from conformance.cli._common import Commands, refuse, say, seed
 from conformance.report import write_atomically
 
+#: Options that say nothing without mutants, and those that say nothing of them: name → the attribute.
+_OF_MUTANTS = {
+    "--only": "only",
+    "--mutants-programs": "mutants_programs",
+    "--mutants-written": "mutants_written",
+    "-o": "file",
+}
+_OF_SABOTEURS = {"--saboteurs-only": "saboteurs_only", "--output": "output", "--list": "list"}
+
 
 def add(commands: Commands) -> None:
     """``selftest``."""
-    selftest = commands.add_parser("selftest", help="prove that the harness can fail: every saboteur must be caught")
+    selftest = commands.add_parser(
+        "selftest",
+        help="prove that the harness can fail: every saboteur must be caught (exit code 1: one was not; 10: some were "
+        "not tried)",
+    )
     selftest.add_argument("names", nargs="*", metavar="SABOTEUR", help="only these (default: all, and the controls)")
     selftest.add_argument("--saboteurs-only", action="store_true", help="leave out the conforming backends")
     selftest.add_argument("-n", type=int, default=1, metavar="WORKERS", help="processes side by side (default: 1)")
@@ -32,7 +47,7 @@ def add(commands: Commands) -> None:
         help="the contract of this toolchain, where it has one of its own; of mutants only those of this one",
     )
     _add_mutants(selftest)
-    selftest.set_defaults(run=_selftest)
+    selftest.set_defaults(run=_run)
 
 
 def _add_mutants(selftest: argparse.ArgumentParser) -> None:
@@ -40,13 +55,10 @@ def _add_mutants(selftest: argparse.ArgumentParser) -> None:
     group.add_argument("--mutants", type=int, metavar="N", help="draw N of them with --seed, and try to kill each")
     group.add_argument("--only", type=int, metavar="K", help="of those that are drawn, number K alone")
     group.add_argument("--mutant", metavar="JSON", help="one mutant by its specification, as survivors are listed")
-    group.add_argument(
-        "--mutants-programs", type=int, default=100, metavar="N", help="programs a theme may try (default: 100)"
-    )
+    group.add_argument("--mutants-programs", type=int, metavar="N", help="programs a theme may try (default: 100)")
     group.add_argument(
         "--mutants-written",
         type=int,
-        default=0,
         metavar="N",
         help="hold the first N of each toolchain against the written clauses as well, which takes minutes for each",
     )
@@ -59,8 +71,14 @@ def _add_mutants(selftest: argparse.ArgumentParser) -> None:
     )
 
 
+def _given(options: argparse.Namespace, of: dict[str, str]) -> list[str]:
+    values = {name: getattr(options, attribute) for name, attribute in of.items()}
+    return [name for name, value in values.items() if value is not None and value is not False]
+
+
 def _mutants(options: argparse.Namespace) -> int:
     from conformance.discovery.describing import SelectionError
+    from conformance.pytest_plugin import EXIT_INCOMPLETE
     from conformance.selftest.kept_mutants import KeptError, kept
     from conformance.selftest.mutants import MutantTest, Wanted
     from conformance.selftest.survivors import survivors_text
@@ -75,6 +93,8 @@ def _mutants(options: argparse.Namespace) -> int:
             return refuse("--mutant takes an object with toolchain, place, when and effect, as survivors are listed")
     if options.names:
         return refuse("saboteurs have names and mutants have none: leave out " + " ".join(options.names))
+    if given := _given(options, _OF_SABOTEURS):
+        return refuse(f"not for mutants, but for saboteurs: leave out {' '.join(given)}")
     for name, least in (("mutants", 1), ("mutants_programs", 1), ("mutants_written", 0)):
         given = getattr(options, name)
         if given is not None and given < least:
@@ -85,10 +105,9 @@ def _mutants(options: argparse.Namespace) -> int:
         tuple(options.toolchain),
         options.only,
         spec,
-        options.mutants_programs,
-        options.mutants_written,
+        100 if options.mutants_programs is None else options.mutants_programs,
+        options.mutants_written or 0,
     )
-    former = signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does
     try:
         went_before = kept(options.file, wanted.seed, wanted.programs) if options.file else None
         document = MutantTest(wanted, options.n, went_before).run(
@@ -103,26 +122,42 @@ def _mutants(options: argparse.Namespace) -> int:
         return refuse(str(error))
     except OSError as error:
         return refuse(f"the result is not kept: {error.filename or options.file}: {error.strerror}")
-    finally:
-        signal.signal(signal.SIGTERM, former)
-    return 0 if document["score"]["killed"] == document["score"]["active"] else 1
+    if document["untried"]:
+        return EXIT_INCOMPLETE
+    return 0 if document["score"]["killed"] == document["score"]["active"] > 0 else 1
 
 
 def _keep(file: Path, document: dict[str, Any]) -> None:
     write_atomically(file, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
 
 
+def _run(options: argparse.Namespace) -> int:
+    if options.n < 1:
+        return refuse(f"-n takes a number of processes, 1 or more; found {options.n}")
+    with _terminated_as_interrupted():
+        return _mutants(options) if options.mutants is not None or options.mutant is not None else _selftest(options)
+
+
+@contextlib.contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM ends what is done here as Ctrl-C does: with what there is until then."""
+    former = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)
+
+
 def _selftest(options: argparse.Namespace) -> int:
     from conformance.contract import contract_digest
     from conformance.contract.score import remember, succeeded
     from conformance.discovery.describing import SelectionError
+    from conformance.pytest_plugin import EXIT_INCOMPLETE
     from conformance.selftest.matrix import matrix_markdown, result_text, saboteurs_text
     from conformance.selftest.trials import Selftest
 
-    if options.n < 1:
-        return refuse(f"-n takes a number of processes, 1 or more; found {options.n}")
-    if options.mutants is not None or options.mutant is not None:
-        return _mutants(options)
+    if given := _given(options, _OF_MUTANTS):
+        return refuse(f"for mutants alone: leave out {' '.join(given)}, or say --mutants N")
     if len(options.toolchain) > 1:
         return refuse("--toolchain names one contract for a self-test; several are for --mutants alone")
     toolchain = "".join(options.toolchain)
@@ -149,10 +184,13 @@ def _selftest(options: argparse.Namespace) -> int:
             text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
             write_atomically(options.output / "selftest.json", text)
             write_atomically(options.output / "selftest.md", matrix_markdown(document))
-        if not options.names and not options.saboteurs_only and document["contract"] == contract_digest(toolchain):
+        is_whole = not (options.names or options.saboteurs_only or document["untried"])
+        if is_whole and document["contract"] == contract_digest(toolchain):
             remember(document, toolchain)
     except OSError as error:
         return refuse(f"the result above is not kept: {error.filename or options.output}: {error.strerror}")
+    if document["untried"]:
+        return EXIT_INCOMPLETE
     return 0 if succeeded(document) else 1
 
 

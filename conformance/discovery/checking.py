@@ -29,7 +29,7 @@ def problems_of(backend: Backend) -> list[str]:
             value = getattr(backend, attribute)
             problems.append(f"{attribute} must be {wanted}, found {type(value).__name__}: {value!r:.80}")
 
-    expect("name", "a string", isinstance(backend.name, str))
+    expect("name", "a string that UTF-8 can encode", isinstance(backend.name, str) and _is_text(backend.name))
     expect("features", "a conformance.Features", isinstance(backend.features, Features))
     for attribute in (*(state.attribute for state in Availability), "lost"):
         value = getattr(backend, attribute)
@@ -53,13 +53,21 @@ def problems_of(backend: Backend) -> list[str]:
     return problems + ([lacking] if lacking else []) + toolchain.problems(backend)
 
 
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:  # lone surrogates
+        return False
+    return True
+
+
 def describe(backend: Backend, *, prepared: bool) -> dict[str, Any]:
-    """A backend as plain data: what the pytest process, the plan and the report know of it.
+    """A backend as plain data, in builtin types: what the pytest process, the plan and the report know of it.
 
     What its toolchain adds may be known only once it is ``prepared``, such as its libraries.
     """
     states = {state.value: getattr(backend, state.attribute) for state in Availability}
-    return {
+    described: dict[str, Any] = {
         "name": backend.name,
         "toolchain": backend.toolchain,
         "missing_features": dict(backend.features.missing),
@@ -73,3 +81,20 @@ def describe(backend: Backend, *, prepared: bool) -> dict[str, Any]:
         "only_lowers": "",
         **toolchain_named(backend.toolchain).details(backend, prepared=prepared),
     }
+    return {name: plain(value) for name, value in described.items()}
+
+
+def plain(value: Any) -> Any:
+    """The same, with what derives from a builtin type as that type: a name of an Enum, a number of NumPy. Messages
+    take no other types."""
+    if isinstance(value, dict):
+        return {plain(key): plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return (tuple if isinstance(value, tuple) else list)(map(plain, value))
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    return float(value) if isinstance(value, float) else value

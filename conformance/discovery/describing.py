@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance._util.remembered import recall, remember, state_of_package
 from conformance.api.availability import Availability
-from conformance.api.errors import DeviceEnded, SubjectError
+from conformance.api.errors import DeviceBroken, DeviceEnded, SubjectError
 from conformance.api.features import Feature
 from conformance.api.saboteur import ENTRY_POINT_GROUP as SABOTEUR_GROUP
 from conformance.devices import Device, DeviceKind, Ledger, ZygotePool
@@ -99,7 +99,8 @@ class SelectionError(Exception):
 def examine(source: Source, pool: ZygotePool, *, prepare: bool) -> Candidate:
     """Import a source's class, prepare it if asked, describe it, and load it; in a child, so that it may crash.
 
-    What was not prepared is described without its libraries, which need not be there yet.
+    What was not prepared is described without its libraries, which need not be there yet. Where the harness itself
+    fails in the child, which an author's class can bring about, the source is not usable either.
     """
     device = discovery(source, pool)
     description = None
@@ -118,6 +119,9 @@ def examine(source: Source, pool: ZygotePool, *, prepare: bool) -> Candidate:
         return Candidate(source, description, f"{error.phase} raised {error.type}: {error.text}")
     except DeviceEnded as error:
         return Candidate(source, description, f"{error}{_last_line(error.stderr)}")
+    except DeviceBroken as error:
+        said, _, details = str(error).partition(":\n")
+        return Candidate(source, description, f"{said}{_last_line(details)}")
     finally:
         device.end()
     remember(_TOOLCHAIN, _key_of(source), description.toolchain)

@@ -82,13 +82,21 @@ def module_sources(module: str, name: str) -> list[Source]:
     each toolchain that has such. None where there is no such module, or the word names a toolchain."""
     taking = [each for each in toolchains() if each.registers_on_import]
     package = module.partition(".")[0]
-    if not package.isidentifier() or module in {each.name for each in toolchains()} or util.find_spec(package) is None:
+    if not package.isidentifier() or module in {each.name for each in toolchains()} or not _can_be_imported(package):
         return []
     distribution = next(iter(metadata.packages_distributions().get(package, ())), "")
     version = metadata.version(distribution) if distribution else ""
     return [
         Source(name, distribution=distribution, version=version, toolchain=each.name, imports=module) for each in taking
     ]
+
+
+def _can_be_imported(package: str) -> bool:
+    """Whether a device can import a package. What is ``__main__`` here is another module there."""
+    try:
+        return package != "__main__" and util.find_spec(package) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 def _sources_without_asking() -> Iterator[Source]:

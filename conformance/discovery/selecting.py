@@ -62,7 +62,11 @@ def library_sources(library: Path, pool: ZygotePool, *, option: str = "--conform
 
     Raises SelectionError when the file is missing, does not load, or registers none; ``option`` is what named it.
     """
-    if not library.is_file():
+    try:
+        is_there = library.is_file()
+    except OSError as error:  # its name is too long, or nobody may look into its folder
+        raise SelectionError(f"{option}: {library} cannot be read: {error.strerror}") from error
+    if not is_there:
         raise SelectionError(f"{option}: there is no file {library}; give the path of a shared library")
     hints = []
     for toolchain in toolchains():

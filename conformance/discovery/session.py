@@ -10,7 +10,7 @@ from typing import Any
 
 from conformance.api.backend import Backend, Environment
 from conformance.devices import Subject
-from conformance.discovery.checking import check, describe
+from conformance.discovery.checking import check, describe, plain
 from conformance.extensions import resolve
 from conformance.toolchains import PluginError, load_backend, toolchain_named
 
@@ -63,7 +63,7 @@ class Discovery:
             if prepared is not None and not isinstance(prepared, Environment):
                 raise PluginError(f"prepare() returns a conformance.Environment or None, found {prepared!r:.80}")
             os.environ.update({name: value for name, value in (prepared or {}).items() if value is not None})
-        return dict(prepared or {})
+        return {plain(name): plain(value) for name, value in (prepared or {}).items()}
 
     def _describe(self, prepared: bool) -> dict[str, Any]:
         backend = self._open()

@@ -5,10 +5,13 @@ Each toolchain that has any names a folder of templates, with a ``files.toml`` t
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
+import os
 import re
 import tomllib
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -51,9 +54,21 @@ class NewPlugin:
                 f"{', '.join(toolchains())}"
             )
         check_name(self.name, self.toolchain)
+        if self.distribution == _HARNESS:
+            raise ScaffoldError(
+                f"the distribution of a backend named {self.name!r} would be called {_HARNESS}, as the harness is; "
+                "choose another name"
+            )
         refusal = _manifest(self.toolchain).get("no_library", "")
         if self.library and refusal:
             raise ScaffoldError(f"--library: {refusal}")
+        try:
+            str(self.library).encode()
+        except UnicodeEncodeError:
+            raise ScaffoldError(
+                f"--library: {str(self.library)!r} is written into the sources, which are UTF-8, and it is not; move "
+                "the file, or rename it"
+            ) from None
 
     @property
     def distribution(self) -> str:
@@ -168,20 +183,34 @@ def rendered(plan: NewPlugin) -> dict[str, str]:
 def write(plan: NewPlugin, folder: Path) -> list[Path]:
     """Write the distribution into a folder, which is made if need be; the files that were written.
 
-    Raises ScaffoldError, before anything is written, when one of them exists, and when the folder cannot be written to.
+    Raises ScaffoldError, before anything is written, when one of them exists, and when the folder cannot be written to:
+    then nothing is left of what was written until then.
     """
     files = {folder / name: text for name, text in rendered(plan).items()}
-    existing = [path for path in files if path.exists() or path.is_symlink()]
-    if existing:
-        more = f" (and {len(existing) - 1} more)" if len(existing) > 1 else ""
-        raise ScaffoldError(f"{existing[0]}{more} exists already, and nothing is overwritten; name another folder")
     try:
-        for path, text in files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, text)
+        existing = [path for path in files if os.path.lexists(path)]
+        if existing:
+            more = f" (and {len(existing) - 1} more)" if len(existing) > 1 else ""
+            raise ScaffoldError(f"{existing[0]}{more} exists already, and nothing is overwritten; name another folder")
+        with contextlib.ExitStack() as undo:
+            for path, text in files.items():
+                for parent in reversed(path.parents):
+                    if not parent.exists():
+                        parent.mkdir()
+                        undo.callback(_remove, os.rmdir, parent)
+                write_atomically(path, text)
+                undo.callback(_remove, os.unlink, path)
+            undo.pop_all()
     except OSError as error:
         raise ScaffoldError(f"{error.filename or folder} cannot be written: {error.strerror}") from error
+    except ValueError as error:
+        raise ScaffoldError(f"{str(folder)!r} is no name of a folder: {error}") from error
     return list(files)
+
+
+def _remove(how: Callable[[Path], None], path: Path) -> None:
+    with contextlib.suppress(OSError):  # it is gone, or somebody has put something there
+        how(path)
 
 
 def _python_string(text: str) -> str:

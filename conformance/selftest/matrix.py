@@ -16,6 +16,8 @@ from conformance.targets import LOCAL
 def result_text(document: dict[str, Any], width: int) -> str:
     """What ends a self-test: escapes, unproven clauses, controls, and the count."""
     lines = []
+    if document["untried"]:
+        lines.append(f"INCOMPLETE: {document['untried']} tasks were not tried; what follows is of the others")
     for saboteur in document["saboteurs"]:
         for row in saboteur["clauses"]:
             if not row["caught"]:
@@ -71,6 +73,11 @@ def matrix_markdown(document: dict[str, Any]) -> str:
     verdicts = Counter(row["verdict"] for each in document["saboteurs"] for row in each["clauses"] if row["caught"])
     parts = [
         "# Self-test",
+        *(
+            [f"INCOMPLETE: {document['untried']} tasks were not tried; what follows is of the others."]
+            if document["untried"]
+            else []
+        ),
         f"{score['caught']} of {score['saboteurs']} saboteurs caught; {len(killers)} clauses proven, "
         f"{len(document['unproven'])} unproven; torch {document['torch']}, {document['platform']}, seed "
         f"{document['seed']}, {document['seconds']} s.",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from conformance._util.privacy import without_paths
 from conformance._util.quiet import ignore_missing_numpy
+from conformance._util.run_folder import private_folder
 from conformance.api.errors import DeviceEnded, HarnessError, SubjectError
 from conformance.api.verdicts import Outcome, Verdict
 from conformance.contract import SpeaksOf, shipped_clauses
@@ -65,21 +65,32 @@ def start() -> None:
 
 
 def try_mutant(task: Task) -> dict[str, Any]:
-    """The row of a mutant: what its probe saw, and what killed it."""
-    with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
-        row = _probed(task, Path(folder))
-        row |= {"kill": None, "written": None, "fired_in_trial": 0, "errors": []}
-        if row["active"]:
-            file = Path(folder, "trial")
-            description = task.described(file)
-            row["kill"] = _killed(task, file, _generated(description, task), row["errors"])
-            row["fired_in_trial"] = _size(file)
-            if task.written:
-                row["written"] = {
-                    "kill": _killed(task, Path(folder, "written"), _written(description, task), row["errors"])
-                }
-        survived = row["active"] and row["kill"] is None
-        return row if survived or not row["active"] else {**row, "witness": ""}
+    """The row of a mutant: what its probe saw, and what killed it. Where the harness failed, ``errors`` say so."""
+    row = {**_unprobed(task), "kill": None, "written": None, "fired_in_trial": 0, "errors": []}
+    with private_folder("mutant") as folder:
+        try:
+            row |= _probed(task, Path(folder))
+            if row["active"]:
+                _try(task, Path(folder), row)
+        except HarnessError as error:
+            row["errors"].append(f"{type(error).__name__}: {' '.join(without_paths(str(error)).split())[:300]}")
+    survived = row["active"] and row["kill"] is None
+    return row if survived or not row["active"] else {**row, "witness": ""}
+
+
+def has_no_verdict(row: Mapping[str, Any]) -> bool:
+    """Whether the harness failed before a probe could tell whether the mutant does anything wrong."""
+    return bool(row["errors"]) and not row["active"]
+
+
+def _try(task: Task, folder: Path, row: dict[str, Any]) -> None:
+    """Try the contract on an active mutant, and put into its row what comes of it."""
+    file = folder / "trial"
+    description = task.described(file)
+    row["kill"] = _killed(task, file, _generated(description, task), row["errors"])
+    row["fired_in_trial"] = _size(file)
+    if task.written:
+        row["written"] = {"kill": _killed(task, folder / "written", _written(description, task), row["errors"])}
 
 
 def _size(file: Path) -> int:
@@ -89,8 +100,8 @@ def _size(file: Path) -> int:
 # The probe.
 
 
-def _probed(task: Task, folder: Path) -> dict[str, Any]:
-    row: dict[str, Any] = {
+def _unprobed(task: Task) -> dict[str, Any]:
+    return {
         "toolchain": task.toolchain,
         "number": task.number,
         "spec": task.spec,
@@ -99,6 +110,10 @@ def _probed(task: Task, folder: Path) -> dict[str, Any]:
         "differences": [],
         "witness": "",
     }
+
+
+def _probed(task: Task, folder: Path) -> dict[str, Any]:
+    row = _unprobed(task)
     for number, source in enumerate(task.witnesses):
         fired, differences = _played(task, number, folder / f"probe-{number}")
         row["fired"] = max(row["fired"], fired)

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import multiprocessing
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Future, as_completed
 from random import Random
 from typing import Any
 
@@ -24,8 +22,9 @@ from conformance.devices import ZygotePool
 from conformance.discovery.describing import Description, SelectionError, examine
 from conformance.extensions import resolve
 from conformance.selftest.kept_mutants import FORMAT
-from conformance.selftest.mutant_trials import Task, start, try_mutant
+from conformance.selftest.mutant_trials import Task, has_no_verdict, start, try_mutant
 from conformance.selftest.trials import LIMITS
+from conformance.selftest.workers import worker_pool
 from conformance.toolchains import Source, installed_sources, toolchains
 
 #: The 97.5th percentile of the normal distribution: intervals are of 95 %.
@@ -90,7 +89,7 @@ class MutantTest:
                 raise SelectionError(
                     f"what was tried before has another mutant as number {key[1]} of {key[0]}: keep this one elsewhere"
                 )
-            if task.written and row["active"] and row["written"] is None:
+            if has_no_verdict(row) or (task.written and row["active"] and row["written"] is None):
                 less.append(row)
             else:
                 done.add(key)
@@ -133,7 +132,8 @@ class MutantTest:
         """Probe and try every mutant. Returns a JSON document; ``progress`` gets a line for each, and ``keep`` the
         document as it is until then.
 
-        An interruption, or the end of a worker process, ends it with what was tried until then.
+        An interruption, or the end of a worker process, ends it with what was tried until then; the document says how
+        many are ``untried``.
         """
         began = time.monotonic()
         rows = list(self._rows)
@@ -142,26 +142,27 @@ class MutantTest:
         total = len(rows) + len(self._left)
         if rows:
             progress(f"{len(rows)} of {total} were tried before")
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(self.workers, mp_context=context, initializer=start) as pool:
-            tasks: dict[Future[dict[str, Any]], Task] = {pool.submit(try_mutant, each): each for each in self._left}
-            try:
-                for future in as_completed(tasks):
-                    task = tasks[future]
-                    row = {**future.result(), "sentence": self._sentences[task.toolchain](task.spec)}
-                    rows.append(row)
-                    place = f"[{len(rows)}/{total}] {task.toolchain} {task.number}"
-                    progress(f"{place}: {_in_a_word(row)}: {row['sentence']}")
-                    for error in row["errors"]:
-                        progress(f"    no verdict: {error}")
-                    keep(self._document(rows, time.monotonic() - began))
-            except (KeyboardInterrupt, BrokenProcessPool) as error:
-                pool.shutdown(wait=False, cancel_futures=True)
-                why = "interrupted" if isinstance(error, KeyboardInterrupt) else "a worker process was killed"
-                progress(f"{why} after {len(rows)} of {total} mutants")
-        return self._document(rows, time.monotonic() - began)
 
-    def _document(self, rows: Sequence[dict[str, Any]], seconds: float) -> dict[str, Any]:
+        def document() -> dict[str, Any]:
+            return self._document(rows, total, time.monotonic() - began)
+
+        def ended(why: str) -> None:
+            progress(f"{why} after {len(rows)} of {total} mutants")
+
+        with worker_pool(self.workers, start, ended=ended) as pool:
+            tasks: dict[Future[dict[str, Any]], Task] = {pool.submit(try_mutant, each): each for each in self._left}
+            for future in as_completed(tasks):
+                task = tasks[future]
+                row = {**future.result(), "sentence": self._sentences[task.toolchain](task.spec)}
+                rows.append(row)
+                place = f"[{len(rows)}/{total}] {task.toolchain} {task.number}"
+                progress(f"{place}: {_in_a_word(row)}: {row['sentence']}")
+                for error in row["errors"]:
+                    progress(f"    no verdict: {error}")
+                keep(document())
+        return document()
+
+    def _document(self, rows: Sequence[dict[str, Any]], total: int, seconds: float) -> dict[str, Any]:
         rows = sorted(rows, key=lambda row: (row["toolchain"], row["number"]))
         names = list(dict.fromkeys(row["toolchain"] for row in rows))
         return {
@@ -170,6 +171,7 @@ class MutantTest:
             "seed": self.wanted.seed,
             "programs": self.wanted.programs,
             "seconds": round(self._seconds + seconds, 1),
+            "untried": total - len(rows) + sum(map(has_no_verdict, rows)),
             "score": score_of(rows),
             "toolchains": {name: score_of([row for row in rows if row["toolchain"] == name]) for name in names},
             "written": _written_and_generated(rows),
@@ -252,6 +254,8 @@ def _witnesses(kind: Mutants, spec: dict[str, Any]) -> list[str]:
 
 
 def _in_a_word(row: dict[str, Any]) -> str:
+    if has_no_verdict(row):
+        return "not tried"
     if not row["active"]:
         return "equivalent"
     if row["kill"] is None:

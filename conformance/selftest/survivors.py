@@ -25,6 +25,8 @@ def score_line(document: Mapping[str, Any]) -> str:
 def survivors_text(document: Mapping[str, Any], width: int) -> str:
     """The score, how soon mutants were killed, who caught which, and each survivor with a witness of its fault."""
     lines = [score_line(document)]
+    if document["untried"]:
+        lines.insert(0, f"INCOMPLETE: {document['untried']} mutants were not tried")
     median = document["score"]["median_seconds"]
     if median is not None:
         lines.append(f"median time to the first kill: {median} s, {document['programs']} programs a theme at most")

@@ -15,7 +15,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from typing import Any
 
 from conformance._util.privacy import without_paths
@@ -41,6 +41,7 @@ from conformance.run.plan import Cell, cells_of
 from conformance.run.result import Result
 from conformance.run.run_context import RunContext
 from conformance.run.running import run_cell
+from conformance.selftest.workers import worker_pool
 from conformance.targets import LOCAL, NATIVE, open_target
 from conformance.targets.native import NativePool
 from conformance.toolchains import toolchains
@@ -77,6 +78,15 @@ class ControlFailure:
     cell: str
     verdict: str
     message: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """What a worker tries at a time: a saboteur, or cells of a control."""
+
+    name: str
+    subject: KnownSaboteur | Description
+    cells: Sequence[Cell] = ()
 
 
 class Selftest:
@@ -129,47 +139,53 @@ class Selftest:
                 )
 
     def run(self, progress: Callable[[str], None]) -> dict[str, Any]:
-        """Try every saboteur and every control. Returns a JSON document; ``progress`` gets a line for each task."""
+        """Try every saboteur and every control. Returns a JSON document; ``progress`` gets a line for each task.
+
+        An interruption, or the end of a worker process, ends it with what was tried until then; the document says how
+        many tasks are ``untried``. Raises HarnessError where one of them does.
+        """
         began = time.monotonic()
         found: list[Found] = []
         failing: list[ControlFailure] = []
-        cells = {each.source.name: 0 for each in self.controls}
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(self.workers, mp_context=context, initializer=_start, initargs=(self.seed,)) as pool:
-            tasks: dict[Future[list[Found | ControlFailure]], str] = {}
-            # what takes longest is tried first, so that no worker has it left when the others are done
-            for description in self.controls:
-                planned = [cell for clause in self.clauses for cell in cells_of(clause, description)]
-                cells[description.source.name] = len(planned)
-                for chunk in _chunks(planned):
-                    first = planned.index(chunk[0]) + 1
-                    which = f"{first}-{first + len(chunk) - 1}" if len(chunk) > 1 else f"{first}"
-                    tasks[pool.submit(_try_control, description, chunk)] = f"{description.source.name} {which}"
-            tasks |= {pool.submit(_try_saboteur, each): each.source.name for each in self.saboteurs}
-            for number, task in enumerate(as_completed(tasks), start=1):
-                results = task.result()
+        # what takes longest is tried first, so that no worker has it left when the others are done
+        tasks = [task for each in self.controls for task in _tasks_of(each, self.clauses)]
+        tasks += [Task(each.source.name, each) for each in self.saboteurs]
+        done: list[Task] = []
+
+        def ended(why: str) -> None:
+            progress(f"{why} after {len(done)} of {len(tasks)} tasks")
+
+        with worker_pool(self.workers, _start, self.seed, ended=ended) as pool:
+            futures = {pool.submit(_try, each): each for each in tasks}
+            for future in as_completed(futures):
+                results, task = future.result(), futures[future]
+                done.append(task)
                 found += [each for each in results if isinstance(each, Found)]
                 failing += [each for each in results if isinstance(each, ControlFailure)]
-                progress(f"[{number}/{len(tasks)}] {tasks[task]}: {_in_a_word(results)}")
-        return self._document(found, failing, cells, time.monotonic() - began)
+                progress(f"[{len(done)}/{len(tasks)}] {task.name}: {_in_a_word(results)}")
+        cells = {
+            each.source.name: sum(len(task.cells) for task in done if task.subject is each) for each in self.controls
+        }
+        return self._document(found, failing, cells, len(tasks) - len(done), time.monotonic() - began)
 
     def _document(
-        self, found: list[Found], failing: list[ControlFailure], cells: dict[str, int], seconds: float
+        self, found: list[Found], failing: list[ControlFailure], cells: dict[str, int], untried: int, seconds: float
     ) -> dict[str, Any]:
         by_saboteur = {
             each.source.name: [row for row in found if row.saboteur == each.source.name] for each in self.saboteurs
         }
-        caught = [name for name, rows in by_saboteur.items() if all(row.caught for row in rows)]
+        caught = [name for name, rows in by_saboteur.items() if rows and all(row.caught for row in rows)]
         proven = {row.clause for row in found if row.caught}
         return {
             "format": FORMAT,
             **identity(self.toolchain),
             "seed": self.seed,
             "seconds": round(seconds, 1),
+            "untried": untried,
             "score": {"caught": len(caught), "saboteurs": len(self.saboteurs)},
-            "partial": self.partial,
+            "partial": self.partial or untried > 0,
             "unproven": []
-            if self.partial
+            if self.partial or untried
             else [clause.id for clause in self.clauses if _can_fail(clause) and clause.id not in proven],
             "controls": [
                 {
@@ -190,6 +206,17 @@ class Selftest:
                 for each in self.saboteurs
             ],
         }
+
+
+def _tasks_of(control: Description, clauses: Sequence[Clause]) -> list[Task]:
+    """The cells of a control, as many in each task as one worker tries in a row."""
+    planned = [cell for clause in clauses for cell in cells_of(clause, control)]
+    tasks = []
+    for chunk in _chunks(planned):
+        first = planned.index(chunk[0]) + 1
+        which = f"{first}-{first + len(chunk) - 1}" if len(chunk) > 1 else f"{first}"
+        tasks.append(Task(f"{control.source.name} {which}", control, chunk))
+    return tasks
 
 
 def _chunks(cells: Sequence[Cell]) -> list[list[Cell]]:
@@ -248,6 +275,12 @@ def end_with_parent() -> None:
     os._exit(1)
 
 
+def _try(task: Task) -> list[Found | ControlFailure]:
+    if isinstance(task.subject, KnownSaboteur):
+        return _try_saboteur(task.subject)
+    return _try_control(task.subject, task.cells)
+
+
 def _try_saboteur(saboteur: KnownSaboteur) -> list[Found | ControlFailure]:
     run = _runs[saboteur.target]
     # until the first finding, so that a number costs little; enough for an operator among some hundred
@@ -297,7 +330,7 @@ def _seen(result: Result, saboteur: KnownSaboteur) -> tuple[str, str, str]:
     return outcome.verdict.value, outcome.phase, outcome.message
 
 
-def _try_control(description: Description, cells: list[Cell]) -> list[Found | ControlFailure]:
+def _try_control(description: Description, cells: Sequence[Cell]) -> list[Found | ControlFailure]:
     run = _runs[LOCAL]
     run.generated, run.first_finding_only = Budget.parse(DEFAULT_BUDGET), False
     run.descriptions[description.source.name] = description

@@ -6,6 +6,7 @@ the standard library alone.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import dataclasses
 import os
@@ -29,6 +30,8 @@ from conformance._util.processes import (
 
 #: What a process may write to stdout and stderr.
 MOST_OUTPUT = 16 * 2**20
+#: Of a longer time Python's clocks may know nothing.
+MOST_SECONDS = 1_000_000
 _POLL_SECONDS = 0.01
 #: The exit code of a process whose work raised.
 _WORK_FAILED = 70
@@ -62,6 +65,17 @@ class Ending:
     stdout: str
     stderr: str
     stack: str
+
+
+def positive_seconds(text: str) -> float:
+    """The ``type`` of an option that says how long something may take."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= MOST_SECONDS:  # NaN is neither
+        raise argparse.ArgumentTypeError(f"a positive number of seconds up to {MOST_SECONDS} is taken, found {text!r}")
+    return seconds
 
 
 def supervise(work: Callable[[], object], files: Files, seconds: float, first_seconds: float) -> Ending:

@@ -20,6 +20,7 @@ from conformance.operators.table import Outcome, Tried, row_of, table_of
 from conformance.selftest import trials
 
 DOCUMENT = {
+    "untried": 0,
     "score": {"caught": 1, "saboteurs": 1, "clauses": 1, "proven": 1},
     "unproven": [],
     "controls": [],
@@ -176,3 +177,12 @@ def test_a_folder_is_neither_a_report_nor_a_key(office: Office, path: str) -> No
     code, _, complained = office.run("certify", "--new-key", path)
     assert code == 2
     assert f"the key cannot be written to {path}: " in complained
+
+
+def test_an_interruption_is_said_in_a_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupt(*arguments: Any, **named: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(selecting, "select", interrupt)
+    assert cli.main(["goldens", "reference", "sets"]) == 130
+    assert capsys.readouterr().err == "conformance: interrupted\n"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+
 import pytest
 from support.project import Project
 
@@ -19,8 +22,10 @@ def plain(graph, inputs, **options):
 """
 
 
-def test_a_word_that_is_no_module_means_none() -> None:
-    for word in ("", "dynamo", "torchscript", "no_such_module", "a b"):
+def test_a_word_that_is_no_module_means_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)  # as of a script
+    monkeypatch.setitem(sys.modules, "made_by_hand", ModuleType("made_by_hand"))
+    for word in ("", "dynamo", "torchscript", "no_such_module", "a b", "__main__", "made_by_hand"):
         assert module_sources(word, "quick") == []
     (source,) = module_sources("torch.fx", "quick")
     assert (source.imports, source.distribution, source.found_as) == ("torch.fx", "torch", "torch.fx:quick")

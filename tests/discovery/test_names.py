@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -49,6 +50,27 @@ def test_a_package_that_changes_has_another_state(tmp_path: Path, monkeypatch: p
     assert state_of_package("changing_package.inner.deep") != before
     assert state_of_package("no_such_package") == ""
     assert "changing_package" not in sys.modules
+
+
+def test_a_link_that_leads_nowhere_is_no_file_of_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    folder = tmp_path / "edited_package"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    before = state_of_package("edited_package")
+    (folder / ".#plugin.py").symlink_to("user@host.1234:5678")  # as Emacs locks a file
+    assert state_of_package("edited_package") == before != ""
+    assert state_of_package("sys") == ""
+
+
+def test_a_path_need_not_be_utf_8(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = tmp_path / os.fsdecode(b"caf\xe9")
+    monkeypatch.syspath_prepend(str(site))
+    (site / "package_in_a_cafe").mkdir(parents=True)
+    (site / "package_in_a_cafe/__init__.py").touch()
+    assert state_of_package("package_in_a_cafe")
+    remember("names", str(site), ["a"])
+    assert recall("names", str(site)) == ["a"]
 
 
 def test_nothing_is_said_of_a_name_before_everybody_was_asked() -> None:

@@ -283,6 +283,54 @@ def test_other_bad_input_is_explained(tmp_path: Path, capsys: pytest.CaptureFixt
     assert not Path(folder).exists()
 
 
+@pytest.mark.parametrize("toolchain", toolchains())
+def test_no_backend_takes_the_name_of_the_harness(
+    toolchain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = _refused(["torch", str(tmp_path / "new"), f"--toolchain={toolchain}"], capsys)
+    assert "named 'torch' would be called torch-conformance, as the harness is" in said
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_path_that_no_file_can_have_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    too_long = str(tmp_path / ("x" * 300))
+    assert "cannot be written: File name too long" in _refused(["mine", too_long], capsys)
+    assert "is no name of a folder: embedded null byte" in _refused(["mine", str(tmp_path / "a\0b")], capsys)
+    assert "cannot be read: File name too long" in _refused(["mine", str(tmp_path), "--library", too_long], capsys)
+    library = str(tmp_path / os.fsdecode(b"caf\xe9.so"))
+    Path(library).touch()
+    assert "--library: '" in _refused(["mine", str(tmp_path), "--library", library], capsys)
+    assert list(tmp_path.iterdir()) == [Path(library)]
+
+
+def test_a_folder_need_not_be_utf_8(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    folder = str(tmp_path / os.fsdecode(b"caf\xe9"))
+    assert main(["new", "mine", folder]) == 0
+    assert b"caf\\udce9/pyproject.toml\n" in capsysbinary.readouterr().out
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_nothing_is_left_of_what_could_not_be_written(
+    error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write_some(path: Path, text: str) -> None:
+        if path.name == "backend.py":
+            raise error
+        path.write_text(text)
+
+    monkeypatch.setattr("conformance.scaffold.distribution.write_atomically", write_some)
+    (tmp_path / "src").mkdir()
+    plan = NewPlugin("mine", "torchscript")
+    expected = ScaffoldError if isinstance(error, OSError) else KeyboardInterrupt
+    with pytest.raises(expected):
+        write(plan, tmp_path / "some/new")
+    with pytest.raises(expected):
+        write(plan, tmp_path)
+    assert [*tmp_path.rglob("*")] == [tmp_path / "src"]
+    monkeypatch.undo()
+    assert all(path.is_file() for path in write(plan, tmp_path))
+
+
 def test_every_toolchain_has_a_class_a_workflow_and_a_readme(tmp_path: Path) -> None:
     assert toolchains()
     for toolchain in toolchains():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -15,12 +16,13 @@ from torch_conformance_saboteurs.mutants.grammar import AXES, EFFECTS, PLACES, m
 from torch_conformance_saboteurs.mutants.kinds import MUTANTS
 from torch_conformance_saboteurs.mutants.operators import OPERATORS, spoken_of
 
+from conformance.api.errors import DeviceBroken
 from conformance.api.mutants import Mutants
 from conformance.api.verdicts import Outcome, Verdict
 from conformance.cli import main
 from conformance.contract import score
 from conformance.discovery.describing import SelectionError
-from conformance.selftest import mutant_trials, mutants
+from conformance.selftest import mutant_trials, mutants, workers
 from conformance.selftest.kept_mutants import KeptError, kept
 from conformance.selftest.mutants import MutantTest, Wanted, score_of, wilson
 from conformance.selftest.survivors import survivors_text
@@ -136,39 +138,87 @@ def test_an_alarm_before_anything_is_wrong_kills_nobody(
     assert kill["verdict"] == "TIMEOUT"
 
 
-@pytest.mark.parts
-def test_what_was_tried_before_an_interruption_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Interrupted(ThreadPoolExecutor):
-        def __init__(self, workers: int, **keywords: Any) -> None:
-            super().__init__(workers)
+class Immediate(ThreadPoolExecutor):
+    """Threads in place of processes."""
 
-        def submit(self, *arguments: Any, **keywords: Any) -> Any:
-            future: Future[Any] = Future()
-            future.set_exception(KeyboardInterrupt())
-            return future
+    def __init__(self, workers: int, **keywords: Any) -> None:
+        super().__init__(workers)
 
-    monkeypatch.setattr(mutants, "ProcessPoolExecutor", Interrupted)
-    said: list[str] = []
-    document = MutantTest(Wanted(2, 6, ("torchscript",)), 1).run(said.append)
-    assert said == ["interrupted after 0 of 2 mutants"]
-    assert document["score"]["drawn"] == 0
+
+def tried_row(task: Any, **instead: Any) -> dict[str, Any]:
+    """The row of a mutant that was killed."""
+    return {
+        "toolchain": task.toolchain, "number": task.number, "spec": task.spec, "active": True, "fired": 1,
+        "fired_in_trial": 1, "differences": ["call 0: other values"], "witness": "", "errors": ["busy"],
+        "kill": {"seconds": 1.0, "cell": "a cell"}, "written": {"kill": None} if task.written else None, **instead,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def undescribed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutants whose backend nobody asks, and threads that try them."""
+    monkeypatch.setattr(mutants, "_description", lambda kind, pool: None)
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", Immediate)
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [(KeyboardInterrupt(), "interrupted"), (BrokenProcessPool(), "a worker process was killed")],
+    ids=["Ctrl-C", "killed"],
+)
+def test_what_was_tried_before_an_interruption_is_told_and_is_no_success(
+    error: BaseException, why: str, undescribed: None, monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Path
+) -> None:
+    def tried(task: Any) -> dict[str, Any]:
+        if task.number == 1:
+            raise error
+        return tried_row(task)
+
+    monkeypatch.setattr(mutants, "try_mutant", tried)
+    file = tmp_path / "mutants.json"
+    arguments = ("selftest", "--mutants", "5", "--toolchain", "torchscript", "-o", str(file))
+    assert main(arguments) == 10
+    said = capsys.readouterr().out
+    assert f"{why} after 1 of 5 mutants" in said
+    assert "\nINCOMPLETE: 4 mutants were not tried\nmutants: 100.0% of 1 active killed" in said
+    assert json.loads(file.read_text())["untried"] == 4
+    monkeypatch.setattr(mutants, "try_mutant", tried_row)
+    assert main(arguments) == 0
+    assert json.loads(file.read_text())["untried"] == 0
+
+
+def test_a_probe_that_fails_by_itself_costs_one_mutant(
+    undescribed: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any
+) -> None:
+    def probed(task: Any, folder: Path) -> dict[str, Any]:
+        if task.number in broken:
+            raise DeviceBroken("the harness itself failed in play:\nno memory")
+        return {**mutant_trials._unprobed(task), "differences": []}
+
+    broken = [0, 2]
+    monkeypatch.setattr(mutant_trials, "_probed", probed)
+    file = tmp_path / "mutants.json"
+    arguments = ("selftest", "--mutants", "4", "--toolchain", "torchscript", "-o", str(file))
+    assert main(arguments) == 10
+    said = capsys.readouterr().out
+    assert "torchscript 0: not tried: " in said
+    assert "    no verdict: DeviceBroken: the harness itself failed in play: no memory\n" in said
+    assert "INCOMPLETE: 2 mutants were not tried" in said
+    assert len(json.loads(file.read_text())["mutants"]) == 4
+    broken.clear()
+    assert main(arguments) == 1  # now all were tried, and none is active
+    said = capsys.readouterr().out
+    assert "2 of 4 were tried before" in said
+    assert "mutants: none of 0 active killed" in said
 
 
 @pytest.mark.runs
 def test_a_run_goes_on_with_what_was_tried_before(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    class Immediate(ThreadPoolExecutor):
-        def __init__(self, workers: int, **keywords: Any) -> None:
-            super().__init__(workers)
-
     def tried(task: Any) -> dict[str, Any]:
         asked.append(task.number)
-        return {
-            "toolchain": task.toolchain, "number": task.number, "spec": task.spec, "active": True, "fired": 1,
-            "fired_in_trial": 1, "differences": ["call 0: other values"], "witness": "", "errors": ["busy"],
-            "kill": {"seconds": 1.0, "cell": "a cell"}, "written": {"kill": None} if task.written else None,
-        }  # fmt: skip
+        return tried_row(task)
 
-    monkeypatch.setattr(mutants, "ProcessPoolExecutor", Immediate)
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", Immediate)
     monkeypatch.setattr(mutants, "try_mutant", tried)
     asked: list[int] = []
     said: list[str] = []
@@ -255,6 +305,7 @@ def survivor() -> dict[str, Any]:
     killed = {**row, "number": 5, "kill": {"seconds": 2.0}, "witness": "", "written": None}
     return {
         "programs": 100,
+        "untried": 0,
         "score": score_of([row, killed]),
         "toolchains": {"dynamo": score_of([row, killed]), "torchscript": score_of([])},
         "written": {"tried": 1, "both": 0, "generated_alone": 0, "written_alone": 1, "neither": 0},
@@ -290,6 +341,11 @@ def test_bad_input_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
         (["--mutant", "{}"], "an object with toolchain, place, when and effect"),
         (["--mutants", "3", "leaks"], "saboteurs have names and mutants have none"),
         (["--mutants", "3", "--toolchain", "moon"], "no installed distribution has mutants of 'moon'"),
+        (["--mutants", "3", "--list"], "not for mutants, but for saboteurs: leave out --list"),
+        (["--mutants", "3", "--saboteurs-only", "--output", "."], "leave out --saboteurs-only --output"),
+        (["-o", "mutants.json"], "for mutants alone: leave out -o, or say --mutants N"),
+        (["--only", "0"], "for mutants alone: leave out --only"),
+        (["--mutants-written", "0", "--mutants-programs", "5"], "leave out --mutants-programs --mutants-written"),
     ):
         assert main(["selftest", *arguments]) == 2
         assert said in capsys.readouterr().err

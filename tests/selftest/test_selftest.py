@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +24,12 @@ from conformance.api.availability import Availability
 from conformance.cli import main
 from conformance.contract import Level, SpeaksOf, contract_clauses
 from conformance.contract.score import succeeded
+from conformance.discovery.describing import KnownSaboteur
 from conformance.run.plan import Cell
+from conformance.selftest import trials, workers
 from conformance.selftest.matrix import result_text
 from conformance.selftest.trials import FORMAT, _chunks, conforming_backends
+from conformance.toolchains import Source
 
 
 def one_for_each_clause() -> list[str]:
@@ -170,3 +178,76 @@ def test_cells_that_take_long_are_tried_first_and_each_by_itself() -> None:
     assert takes_long == sorted(takes_long, reverse=True)
     assert {len(chunk) for chunk, is_long in zip(chunks, takes_long, strict=True) if is_long} == {1}
     assert max(map(len, chunks)) == 40
+
+
+@pytest.mark.parametrize(("error", "why"), [(KeyboardInterrupt(), ["interrupted"]), (ZeroDivisionError(), [])])
+def test_what_ends_the_work_early_takes_back_what_nobody_has_begun(
+    error: BaseException, why: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", Threads)
+    said: list[str] = []
+    may_end = threading.Event()
+    threading.Timer(0.5, may_end.set).start()
+    expected = contextlib.nullcontext() if why else pytest.raises(type(error))
+    with expected, workers.worker_pool(1, print, ended=said.append) as pool:
+        begun = pool.submit(may_end.wait, 60)
+        others = [pool.submit(print) for _ in range(3)]
+        wait_until(begun.running)
+        raise error
+    assert said == why
+    assert [each.cancelled() for each in (begun, *others)] == [False, True, True, True]
+
+
+def test_what_workers_are_at_is_not_waited_for() -> None:
+    said: list[str] = []
+    with workers.worker_pool(1, print, ended=said.append) as pool:
+        pool.submit(time.sleep, 600)
+        wait_until(lambda: bool(multiprocessing.active_children()))
+        raise KeyboardInterrupt
+    assert said == ["interrupted"]
+    wait_until(lambda: not multiprocessing.active_children(), 60)
+
+
+@pytest.mark.parametrize(
+    ("error", "why"), [(KeyboardInterrupt(), "interrupted"), (BrokenProcessPool(), "a worker process was killed")]
+)
+def test_a_self_test_that_is_cut_short_says_so_and_is_no_success(
+    error: BaseException,
+    why: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    def tried(task: trials.Task) -> list[Any]:
+        if len(done) == 2:
+            raise error
+        done.append(task.name)
+        return [trials.Found(task.name, "lowering.outputs", True, "a cell", "FAIL", "run", "")]
+
+    def made(self: Any, *arguments: Any, **named: Any) -> None:
+        self.seed, self.workers, self.toolchain, self.partial = 0, 1, "", False
+        self.clauses, self.controls = contract_clauses(), []
+        self.saboteurs = [
+            KnownSaboteur(Source(name), "does harm", ("lowering.outputs",), ("FAIL",), ("run",), "local")
+            for name in ("a", "b", "c", "d")
+        ]
+
+    done: list[str] = []
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", Threads)
+    monkeypatch.setattr(trials, "_try", tried)
+    monkeypatch.setattr(trials.Selftest, "__init__", made)
+    monkeypatch.setattr("conformance.contract.score.remember", lambda *arguments: done.append("kept"))
+    assert main(["selftest", "--output", str(tmp_path)]) == 10
+    said = capsys.readouterr().out
+    assert f"{why} after 2 of 4 tasks\nINCOMPLETE: 2 tasks were not tried" in said
+    assert "self-test: 2 of 4 caught, 1 clauses proven, seed 0, " in said
+    assert json.loads((tmp_path / "selftest.json").read_text())["untried"] == 2
+    assert (tmp_path / "selftest.md").read_text().startswith("# Self-test\n\nINCOMPLETE: 2 tasks were not tried")
+    assert done == ["a", "b"]
+
+
+class Threads(ThreadPoolExecutor):
+    """Threads in place of processes."""
+
+    def __init__(self, workers: int, **keywords: Any) -> None:
+        super().__init__(workers)

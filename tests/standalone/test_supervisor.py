@@ -6,9 +6,12 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+
+from conformance.standalone.reproducers import _main, _trial
 
 #: Run in a process of its own: the supervisor ends every child of the process that calls it.
 _PROGRAM = """
@@ -61,3 +64,17 @@ def test_how_a_process_ended_is_said(work: str, expected: dict[str, Any]) -> Non
     assert {name: ending[name] for name in expected} == expected
     # A process that crashed, or did not answer, has told where it was.
     assert bool(ending["stack"]) == (work in ("crashes", "hangs")), ending["stack"]
+
+
+@pytest.mark.parametrize("seconds", ["0", "-2", "nan", "inf", "1e7", "soon"])
+@pytest.mark.parametrize(
+    "main", [lambda: _main._main(_main.Script({})), lambda: _trial._main(())], ids=["steps", "trials"]
+)
+def test_a_script_refuses_a_time_that_nothing_can_take(
+    main: Callable[[], int], seconds: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["reproduce.py", f"--seconds={seconds}"])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 2
+    assert f"a positive number of seconds up to 1000000 is taken, found '{seconds}'" in capsys.readouterr().err

@@ -19,7 +19,7 @@ from support.project import Project, Run
 from torch_conformance_reference import library_path
 from torch_conformance_saboteurs.build import build
 
-from conformance._util.compiling import CompileError
+from conformance._util.compiling import Compilation, CompileError, compiled
 from conformance.api.case import Call
 from conformance.api.errors import HarnessError, TargetUnable
 from conformance.compare.values import decode, encode
@@ -206,6 +206,16 @@ def test_without_a_compiler_nothing_native_is_exercised(project: Project) -> Non
     for row in rows:
         assert row["verdict"] == "NOT_EXERCISED"
         assert row["message"].startswith("no native target: no C++ compiler: 'no-such-compiler' could not be started")
+
+
+def test_what_is_no_command_is_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "main.cpp").touch()
+    wanted = Compilation("program", tmp_path, "main.cpp", ())
+    monkeypatch.setenv("CXX", "g++ '")
+    with pytest.raises(CompileError, match="the environment variable CXX is no command"):
+        compiled(wanted, tmp_path / "cache")
+    monkeypatch.setenv("CXX", " ")
+    assert wanted.command(tmp_path)[0] == "g++"
 
 
 def test_a_backend_without_a_library_is_not_exercised(project: Project) -> None:

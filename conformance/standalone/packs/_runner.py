@@ -28,7 +28,7 @@ import torch
 from conformance._util.processes import set_environment, tail
 from conformance.devices.protocol import describe_exception, text_of
 from conformance.standalone.packs._values import digest_of, from_json, to_json
-from conformance.standalone.supervisor import AT_ITS_END, MOST_OUTPUT, Ending, Files, supervise
+from conformance.standalone.supervisor import AT_ITS_END, MOST_OUTPUT, Ending, Files, positive_seconds, supervise
 
 BACKEND = ""
 PACK_SHA256 = ""
@@ -67,7 +67,9 @@ def main() -> int:
     parser.add_argument("--library", action="append", default=[], metavar="PATH", help="registers the backend")
     parser.add_argument("--import", dest="module", action="append", default=[], metavar="MODULE", help="does so too")
     parser.add_argument("--out", type=Path, metavar="DIR", help="where the results go (default: results, beside this)")
-    parser.add_argument("--timeout", type=float, default=60.0, metavar="S", help="for each request (default: 60)")
+    parser.add_argument(
+        "--timeout", type=positive_seconds, default=60.0, metavar="S", help="for each request (default: 60)"
+    )
     options = parser.parse_args()
     folder = Path(__file__).resolve().parent
     try:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import errno
 import json
-from collections.abc import Callable, Sequence
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -62,15 +66,51 @@ def write_pack(
     clauses: Sequence[Clause],
     say: Callable[[str], None],
 ) -> int:
-    """Write a pack into a new ``folder``; how many cells it has. Raises PackError."""
+    """Write a pack into a new ``folder``, which is there once it is whole; how many cells it has. Raises PackError."""
     if not toolchain_named(description.toolchain).can_pack:
         raise PackError(
             f"backends of the toolchain {description.toolchain}, such as {description.source.name!r}, cannot be packed"
         )
+    with _new_folder(folder) as unfinished:
+        return _write_into(unfinished, pool, seed, description, clauses, say)
+
+
+@contextlib.contextmanager
+def _new_folder(folder: Path) -> Iterator[Path]:
+    """A folder beside ``folder`` that becomes it at the end of the block; of one that was left early nothing stays."""
+    with contextlib.ExitStack() as opened:
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                os.lstat(folder)
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            around = tempfile.TemporaryDirectory(dir=folder.parent, prefix=".torch-conformance.")
+            unfinished = Path(opened.enter_context(around), "pack")
+            (unfinished / VALUES).mkdir(parents=True)
+        except OSError as error:
+            raise PackError(f"a pack needs a new folder, and {folder} cannot be made: {error.strerror}") from error
+        yield unfinished
+        try:
+            unfinished.rename(folder)
+        except OSError as error:
+            raise PackError(f"the pack cannot be moved to {folder}: {error.strerror}") from error
+
+
+def _put(path: Path, data: bytes) -> None:
     try:
-        (folder / VALUES).mkdir(parents=True)
+        path.write_bytes(data)
     except OSError as error:
-        raise PackError(f"a pack needs a new folder, and {folder} cannot be made: {error.strerror}") from error
+        raise PackError(f"the pack cannot be written: {error.strerror}") from error
+
+
+def _write_into(
+    folder: Path,
+    pool: ZygotePool,
+    seed: int,
+    description: Description,
+    clauses: Sequence[Clause],
+    say: Callable[[str], None],
+) -> int:
     hosts, targets, samples = RecordingPool(pool), RecordingPool(pool), SampleCalls()
     public = _without_paths_of_here(description)
     run = PackRun(pool, seed, {description.source.name: public}, hosts=hosts, targets=targets, pack_samples=samples)
@@ -79,7 +119,7 @@ def write_pack(
     def store(name: str, data: bytes) -> None:
         if name not in values:
             values[name] = None
-            (folder / VALUES / name).write_bytes(data)
+            _put(folder / VALUES / name, data)
 
     entries: dict[str, Any] = {}
     cells: dict[str, Any] = {}
@@ -115,12 +155,12 @@ def write_pack(
         "samples": to_json(samples.rows, store),
         "cells": cells,
     }
-    host_text = json.dumps(host)
-    pack = {"format": FORMAT, "host": digest_of(host_text.encode()), "entries": entries, "values": sorted(values)}
-    pack_text = json.dumps(pack)
-    (folder / HOST).write_text(host_text)
-    (folder / PACK).write_text(pack_text)
-    (folder / SCRIPT).write_text(_script(description, digest_of(pack_text.encode()), verbs))
+    host_data = json.dumps(host).encode()
+    pack = {"format": FORMAT, "host": digest_of(host_data), "entries": entries, "values": sorted(values)}
+    pack_data = json.dumps(pack).encode()
+    _put(folder / HOST, host_data)
+    _put(folder / PACK, pack_data)
+    _put(folder / SCRIPT, _script(description, digest_of(pack_data), verbs).encode())
     return len(cells)
 
 

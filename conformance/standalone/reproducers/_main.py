@@ -33,7 +33,15 @@ from conformance.standalone.reproducers._process import (
     files_of,
     run_steps,
 )
-from conformance.standalone.supervisor import AT_ITS_END, MOST_OUTPUT, Ending, Files, how_it_ended, supervise
+from conformance.standalone.supervisor import (
+    AT_ITS_END,
+    MOST_OUTPUT,
+    Ending,
+    Files,
+    how_it_ended,
+    positive_seconds,
+    supervise,
+)
 
 #: Importing torch takes a second or two before the first step; on a busy machine, more.
 _START_SECONDS = 180.0
@@ -228,7 +236,9 @@ def _main(own: Script) -> int:
     parser = argparse.ArgumentParser(description=(script.__doc__ or "").partition("\n")[0])
     add_options(parser)
     parser.add_argument("--backend", default=BACKEND, metavar="NAME", help="the name that it registers (%(default)s)")
-    parser.add_argument("--seconds", type=float, default=SECONDS, metavar="S", help="for each step (%(default)g)")
+    parser.add_argument(
+        "--seconds", type=positive_seconds, default=SECONDS, metavar="S", help="for each step (%(default)g)"
+    )
     parser.add_argument("--process", choices=list(own.processes), help="only take its steps, here: for a debugger")
     parser.add_argument("--folder", default="", help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -26,6 +26,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from conformance.compare.values import place_of, tensors_in
 from conformance.standalone.reproducers._loading import Backend, add_options, find_backend, load_backend
 from conformance.standalone.reproducers._process import BACKEND, SECONDS, CannotTry
+from conformance.standalone.supervisor import positive_seconds
 from conformance.toolchains.assertions import is_variable_of_others
 from conformance.toolchains.shared_state import RECURSION_LIMIT, VARIABLE, shared_state
 
@@ -330,7 +331,9 @@ def _main(trials: Sequence[Callable[[Any], None]]) -> int:
     parser = argparse.ArgumentParser(description=(sys.modules["__main__"].__doc__ or "").partition("\n")[0])
     add_options(parser)
     parser.add_argument("--backend", default=BACKEND, metavar="NAME", help="the name that it registers (%(default)s)")
-    parser.add_argument("--seconds", type=float, default=SECONDS, metavar="S", help="for each process (%(default)g)")
+    parser.add_argument(
+        "--seconds", type=positive_seconds, default=SECONDS, metavar="S", help="for each process (%(default)g)"
+    )
     parser.add_argument("--play", choices=("eager", "backend"), help="only play the trial, here: for a debugger")
     parser.add_argument("--folder", default="", help=argparse.SUPPRESS)
     options = parser.parse_args()

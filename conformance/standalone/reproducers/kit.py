@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 Writer = Callable[["Scenario", Step], list[str]]
 
 
-#: What verbs of every toolchain look at before they are asked.
-_PYTORCH_STATE = "conformance.toolchains.pytorch_state"
-
-
 class Writers:
     """A table of writers by the names of their verbs. ``writers("save")`` decorates the one for the verb ``save``."""
 
@@ -74,10 +70,6 @@ class Kit:
         """The toolchain's table of verbs. Importing them is not for every run of pytest."""
         verbs: Verbs = resolve(self.verbs_package).verb
         return verbs
-
-    def is_verb_module(self, name: str) -> bool:
-        """Whether verbs, or what stands between PyTorch and the backend for them, come from a module."""
-        return name.startswith((f"{self.verbs_package}.", self.session, _PYTORCH_STATE))
 
 
 @functools.cache

@@ -26,7 +26,8 @@ case = functools.partial(everywhere, everywhere=False)
 class TrainedLayers(torch.nn.Module):
     """Two layers whose parameters require grad, one of them frozen in part, and offsets that begin where their slope
     changes. A classifier's loss is added to each element, so that going back comes to it with another gradient than
-    one, and to what is turned with one that lies in another order."""
+    one, and to what is turned with one that lies in another order. An activation is straight through: it is there going
+    forward, and not going back."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,7 +39,8 @@ class TrainedLayers(torch.nn.Module):
         offsets = self.offsets.clamp(0.0, 1.0) + functional.hardtanh(self.offsets, -1.0, 2.0) + torch.relu(self.offsets)
         scores = self.second(torch.relu(self.first(x)) * 2) + offsets * 0.25
         loss = functional.cross_entropy(scores, y.argmax(dim=1)) + functional.smooth_l1_loss(scores, y, beta=0.25)
-        return torch.tanh(scores).t() - y.t() + loss * 0.5
+        through = scores + (torch.sigmoid(scores) - scores).detach()
+        return torch.tanh(scores).t() + through.t() - y.t() + loss * 0.5
 
 
 @case("weighted", f.parameters, samples=pairs(3, 4))
