@@ -88,6 +88,8 @@ class _Judge:
         self._rules = rules
         #: The steps that drew numbers, or went on with what one that did had kept.
         self._random = random_steps(known.eager)
+        #: How near the results of the step must be that is judged.
+        self._nearness = self._nearness_in(0)
 
     def all(self, actual: Sequence[Mapping[str, Any]]) -> Any:
         for number, row in enumerate(actual[:-1]):
@@ -115,6 +117,7 @@ class _Judge:
 
     def _step(self, number: int, row: Mapping[str, Any]) -> Any:
         eager = self._known.eager[number]
+        self._nearness = self._nearness_in(number)
         where = f"step {number + 1} ({self._trial.steps[number].action})"
         if "raised" in eager or "raised" in row:
             if "raised" in eager and "raised" in row:
@@ -140,6 +143,9 @@ class _Judge:
         if "gradients" in eager and self._rules.gradients:
             yield from self._gradients(number, where, row, eager)
 
+    def _nearness_in(self, number: int) -> Nearness:
+        return Nearness(self._trial, number, self._rules.tolerances, bit_by_bit=self._known.exact is None)
+
     def _result(self, number: int, where: str, row: Mapping[str, Any], eager: Mapping[str, Any]) -> Any:
         mine, theirs = row["result"], eager["result"]
         if _structure(mine) != _structure(theirs):
@@ -156,7 +162,7 @@ class _Judge:
                 yield differs("shape", f"expected {list(other.shape)}, found {list(one.shape)}")
             elif sure is None or place in sure:
                 others = [_at(each, place) for each in noisy]
-                text = self._nearness(number).difference(one, other, _at(exact, place), others)
+                text = self._nearness.difference(one, other, _at(exact, place), others)
                 if text:
                     yield differs("values", text)
         yield from self._forms(number, where, row, eager)
@@ -212,7 +218,7 @@ class _Judge:
                     )
             elif number not in self._random:
                 others = [each.get(name) for each in noisy if each is not None]
-                text = self._nearness(number).difference(
+                text = self._nearness.difference(
                     mine[name], theirs[name], None if exact is None else exact.get(name), others
                 )
                 if text:
@@ -267,13 +273,9 @@ class _Judge:
                 yield differs(f"expected {list(other.shape)}, found {list(one.shape)}")
             elif other is not None and number not in self._random:
                 others = [_at(each, place) for each in noisy]
-                text = self._nearness(number).difference(one, other, _at(exact, place), others)
+                text = self._nearness.difference(one, other, _at(exact, place), others)
                 if text:
                     yield differs(text)
-
-    @functools.lru_cache(maxsize=1)  # noqa: B019
-    def _nearness(self, number: int) -> Nearness:
-        return Nearness(self._trial, number, self._rules.tolerances, bit_by_bit=self._known.exact is None)
 
     def _others(self, number: int, part: Any) -> tuple[Any, list[Any]]:
         exact = None if self._known.exact is None else part(self._known.exact[number])
