@@ -55,6 +55,7 @@ class Runner:
         self._expectations = expectations
         self._writer = writer
         self._reruns = reruns
+        self._ahead: threading.Thread | None = None
         self._suites = {each.folder: each.toolchain for each in suite_folders()}
 
     def pytest_pycollect_makemodule(self, module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
@@ -113,7 +114,13 @@ class Runner:
                 self._run.kept = cache.mkdir("conformance-generated")
         if session.items and not session.config.option.collectonly:
             self._run.get_ready(cells)
-            _import_ahead()
+            self._ahead = _import_ahead()
+
+    def pytest_sessionfinish(self) -> None:
+        """Wait for what is being imported: two threads that begin in different places of hypothesis get halves of it,
+        and its own pytest plugin begins in another one when a run ends."""
+        if self._ahead is not None:
+            self._ahead.join()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -173,7 +180,7 @@ class Runner:
         self._run.close()
 
 
-def _import_ahead() -> None:
+def _import_ahead() -> threading.Thread:
     """Import hypothesis while devices work: generated cells draw with it, and its own pytest plugin, which every
     environment of ours has, imports it when a run ends. Waited for, that takes 0.4 s."""
 
@@ -181,7 +188,9 @@ def _import_ahead() -> None:
         with contextlib.suppress(ImportError, RuntimeError):  # of a run that is over, at whose end others import it
             importlib.import_module("hypothesis")
 
-    threading.Thread(target=work, daemon=True, name="conformance-ahead").start()
+    thread = threading.Thread(target=work, daemon=True, name="conformance-ahead")
+    thread.start()
+    return thread
 
 
 def _without_toolchain(clause: Clause) -> str:
