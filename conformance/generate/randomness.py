@@ -15,8 +15,8 @@ from conformance.generate.steps import Trial
 
 #: Where so many elements of two draws differ in eager PyTorch, it is no accident if none do elsewhere.
 _MANY = 20
-#: Statements that may draw numbers.
-_DRAWS = re.compile(r"\btorch\.(?:rand|bernoulli|normal|multinomial)|dropout\(")
+#: Statements that may draw numbers, by functions or by methods.
+_DRAWS = re.compile(r"\brand|\bbernoulli|\bnormal_?\(|\bmultinomial|dropout\(")
 
 
 def random_steps(eager: Sequence[Mapping[str, Any]]) -> frozenset[int]:
@@ -31,8 +31,8 @@ def random_steps(eager: Sequence[Mapping[str, Any]]) -> frozenset[int]:
 
 
 def without_random_numbers(trial: Trial, number: int) -> set[int]:
-    """The places among the results of a call that needs no statement which draws numbers. None where values are kept
-    from call to call, or results are not tensors one beside the other."""
+    """The places, among the results of a call, of those that need no statement which draws numbers. There are none
+    where values are kept from call to call, or where the results are not tensors one beside the other."""
     call = trial.steps[number].call
     if call is None or trial.keeps_values or len(trial.programs) > 1:
         return set()

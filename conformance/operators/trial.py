@@ -128,7 +128,7 @@ class OperatorTrial:
         before = list(self._served)
         tried = self._try_sample(sample, draw.dtype)
         if tried.is_right_alone:
-            tried = self._after(before, sample, draw.dtype) or tried
+            tried = self._after(before, lambda: self._confirmed(sample, self._attempt(sample, draw.dtype))) or tried
         if tried.outcome is Outcome.TIMEOUT:  # a busy machine must charge nobody
             again = self._attempt(sample, draw.dtype)
             tried = tried if again.outcome is Outcome.TIMEOUT else again
@@ -156,30 +156,31 @@ class OperatorTrial:
     def _wrong_together(self, group: Group, before: Sequence[tuple[dict[str, Any], str]]) -> Iterator[Drawn]:
         """What is wrong in one program of samples that are right by themselves, with as few of them as show it; or in
         one after others, of those that the process had been asked ``before``."""
-        tried = self._in_one_program(group, fresh=True)
-        if tried.outcome not in _DOUBTFUL:
-            afterwards = self._after(before, self._program_of(group), "") if tried.outcome is Outcome.RIGHT else None
+        tried = self._in_one_fresh_program(group)
+        if tried.outcome is Outcome.RIGHT:
+            afterwards = self._after(before, lambda: self._in_one_program(group, confirm=True))
             if afterwards is not None:
                 yield _drawn_together(group, afterwards)
+        if tried.outcome not in _DOUBTFUL:
             return
         for each in list(group):
             fewer = [other for other in group if other is not each]
             if len(fewer) < 2:
                 break
-            without = self._in_one_program(fewer, fresh=True)
+            without = self._in_one_fresh_program(fewer)
             if without.outcome in _DOUBTFUL:
                 group, tried = fewer, without
         yield _drawn_together(group, tried)
 
-    def _after(self, before: Sequence[tuple[dict[str, Any], str]], sample: dict[str, Any], dtype: str) -> Tried | None:
-        """What a sample that is right in a fresh process comes to after as few of those ``before`` it as make it wrong;
-        None where none of them does."""
+    def _after(self, before: Sequence[tuple[dict[str, Any], str]], attempt: Callable[[], Tried]) -> Tried | None:
+        """What an ``attempt`` that is right in a fresh process comes to after as few of the samples ``before`` it as
+        make it wrong; None where none of them does."""
         count = 1
         while count <= min(len(before), _MOST_BEFORE):
             self._drop_subject()
             for each in before[-count:]:
                 self._attempt(*each)
-            tried = self._confirmed(sample, self._attempt(sample, dtype))
+            tried = attempt()
             if tried.outcome in _DOUBTFUL:
                 self._drop_subject()
                 names = sorted({name for each, _ in before[-count:] for name in each["operators"]})
@@ -188,16 +189,19 @@ class OperatorTrial:
             count *= 2
         return None
 
-    def _in_one_program(self, group: Group, *, fresh: bool = False) -> Tried:
-        """What a program of several samples comes to: not applicable where PyTorch makes none of them."""
+    def _in_one_fresh_program(self, group: Group) -> Tried:
+        self._drop_subject()
+        return self._in_one_program(group, confirm=True)
+
+    def _in_one_program(self, group: Group, *, confirm: bool = False) -> Tried:
+        """What a program of several samples comes to: not applicable where PyTorch makes none of them, and,
+        if that is to be confirmed, where it does no better by itself."""
         try:
             program = self._program_of(group)
         except (DeviceEnded, SubjectError) as error:
             return Tried(Outcome.NOT_APPLICABLE, f"PyTorch itself fails: {error}")
-        if fresh:
-            self._drop_subject()
         tried = self._attempt(program, "")
-        return self._confirmed(program, tried) if fresh else tried
+        return self._confirmed(program, tried) if confirm else tried
 
     def _program_of(self, group: Group) -> dict[str, Any]:
         samples = [sample for _, sample in group]

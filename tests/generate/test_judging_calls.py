@@ -26,11 +26,12 @@ def trial_with_chance(*lines: str, result: str, train: bool = False) -> Trial:
     return Trial((program,), (Step("model"), Step("lower"), Step("call", call=call)))
 
 
+@pytest.mark.parametrize("drawn", ["torch.rand_like(x0)", "(x0 * 0.0 + 0.5).bernoulli()"])
 @pytest.mark.parametrize(
     ("place", "observables"), [(0, ["values"]), (1, [])], ids=["what needs no draw", "what is drawn"]
 )
-def test_a_result_is_judged_beside_one_that_is_random(place: int, observables: list[str]) -> None:
-    trial = trial_with_chance("v0 = x0 * 2.0", "v1 = torch.rand_like(x0) + v0", result="(v0, v1)")
+def test_a_result_is_judged_beside_one_that_is_random(place: int, observables: list[str], drawn: str) -> None:
+    trial = trial_with_chance("v0 = x0 * 2.0", f"v1 = {drawn} + v0", result="(v0, v1)")
 
     def other(results: Any) -> Any:
         return tuple(each + (index == place) for index, each in enumerate(results))

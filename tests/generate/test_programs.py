@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import re
@@ -11,11 +10,10 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from generate.drawn import ByChance, drawn, scope_of
+from generate.drawn import drawn, scope_of
 
 from conformance.generate import OPERATORS, THEMES_OF_PROGRAMS, THEMES_OF_SCENARIOS, TRAINING
 from conformance.generate.axes import AXES
-from conformance.generate.grammar import RULES, Abandoned, Builder, Rule
 from conformance.generate.grammar.lacking import AlikeOperands, NotAlike
 from conformance.generate.inputs import arguments_of, make
 from conformance.generate.models import build
@@ -24,7 +22,6 @@ from conformance.generate.program import FORWARD, SECOND, Absent, Line, Program,
 from conformance.generate.programs import Scope
 from conformance.generate.serialization import as_plain, trial_from_plain
 from conformance.generate.steps import Call, Step, Trial
-from conformance.toolchains import toolchain_named
 
 SPEC = TensorSpec("float32", (3, 4), seed=5)
 PROGRAM = Program(
@@ -222,77 +219,6 @@ def test_a_trial_says_where_it_lies() -> None:
     for wanted in ("mode=thread", "state=refilled", "state=parameters", "event=later call"):
         assert wanted in values
     assert "dtype=None" in values_of(Trial((PROGRAM,), (Step("call", 0, call=Call((SPEC, Absent(SPEC)))),)))
-
-
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.family}-{rule.function.__name__}")
-def test_every_rule_makes_statements(rule: Rule) -> None:
-    """One that PyTorch always refuses would never be tried, and nobody would see that."""
-    traits = toolchain_named("dynamo").programs
-    assert traits is not None
-    specs = [TensorSpec(dtype, shape) for dtype in ("float32", "int64", "bool") for shape in ((2, 3), (3,))]
-    specs += [TensorSpec("float32", (2, 2, 4, 4)), TensorSpec("float32", (2, 3, 3)), TensorSpec("complex64", (2, 3))]
-    specs += specs[:1]
-    made = 0
-    for seed in range(60):
-        builder = Builder(ByChance(seed), traits)
-        for spec in specs:
-            builder.argument(spec)
-        builder.optional(specs[0])
-        builder.scalar("float", 2)
-        builder.make("mul", f"{builder.values[0]} * 2")  # some rules change what is there
-        with contextlib.suppress(Abandoned):
-            rule.function(builder)
-        made += builder.length > 1
-    assert made >= 3
-
-
-def test_what_is_made_from_nothing_is_combined_with_arguments() -> None:
-    traits = toolchain_named("dynamo").programs
-    assert traits is not None
-    builder = Builder(ByChance(1), traits)
-    given = builder.argument(TensorSpec("float32", (2, 3)))
-    for text in (f"{given} + torch.arange(3)", f"torch.where(torch.arange(3) < 2, {given}, torch.zeros(2, 3))"):
-        (made,) = builder.make("add", text)
-        assert made.shape == (2, 3)
-
-
-@pytest.mark.parametrize(("width", "is_taken"), [(300, True), (3000, False)])
-def test_a_layer_has_no_more_weights_than_a_message_holds(width: int, is_taken: bool) -> None:
-    traits = toolchain_named("torchscript").programs
-    assert traits is not None
-    with contextlib.nullcontext() if is_taken else pytest.raises(Abandoned):
-        Builder(ByChance(1), traits).module(f"torch.nn.TransformerEncoderLayer({width}, 1, 4)")
-
-
-def test_a_statement_is_made_of_what_it_is_aimed_at_where_it_can_be() -> None:
-    traits = toolchain_named("dynamo").programs
-    assert traits is not None
-    for seed in range(20):
-        builder = Builder(ByChance(seed), traits)
-        for size in range(1, 9):
-            builder.argument(TensorSpec("float32", (size,)))
-        aim = builder.values[3]
-        builder.begin_statement(aim)
-        assert builder.pick(lambda value: value.shape != (4,)) is not aim
-        builder.begin_statement(aim)
-        assert builder.pick() is aim
-        builder.pick()
-        assert builder.first_picked is aim
-
-
-@pytest.mark.parametrize("zeros", [True, False])
-def test_products_over_nothing_are_drawn_where_they_are_zeros(zeros: bool) -> None:
-    traits = toolchain_named("dynamo").programs
-    assert traits is not None
-    made = 0
-    for rule in (each for each in RULES if each.family == "matrices"):
-        builder = Builder(ByChance(1), dataclasses.replace(traits, multiplies_nothing=zeros))
-        for shape in ((3, 0), (2, 3, 0)):
-            builder.argument(TensorSpec("float32", shape))
-        with contextlib.suppress(Abandoned):
-            rule.function(builder)
-        made += builder.length
-    assert bool(made) is zeros
 
 
 @pytest.mark.parametrize("toolchain", ["torchscript", "dynamo"])

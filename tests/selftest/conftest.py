@@ -13,12 +13,14 @@ from conformance.selftest.trials import LIMITS
 
 @pytest.fixture(scope="module")
 def pool() -> Any:
-    """What a worker process has."""
-    opened = ZygotePool(LIMITS)
-    mutant_trials._pools[:] = [opened]
-    yield opened
-    opened.close()
-    mutant_trials._pools.clear()
+    """What a worker process has, in which nothing has imported Dynamo, and so set a variable of the environment."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
+        opened = ZygotePool(LIMITS)
+        mutant_trials._pools[:] = [opened]
+        yield opened
+        opened.close()
+        mutant_trials._pools.clear()
 
 
 @pytest.fixture(scope="module")

@@ -61,14 +61,20 @@ EVERYTHING = Trial(
         Step("call", 2, call=Call((dataclasses.replace(_X, dtype="float64", values="extremes"), _N))),
     ),
 )
+#: What may be the matter with it.
+_DIFFERENT = ("values", "dtype", "error", "writes", "crash", "hang")
 #: A distribution that registers a backend, which does what a file beside it says.
 _PLUGIN = """
 import os
 import time
 
+from torch._dynamo.exc import SkipFrame
+
 
 def compiler(graph, example_inputs):
     kept = []
+    if os.environ["BROKEN"] == "declines":
+        raise SkipFrame("some other time")
 
     def code(*arguments):
         results = graph.forward(*arguments)
@@ -77,6 +83,8 @@ def compiler(graph, example_inputs):
                 return [each + 1 for each in results]
             case "dtype":
                 return [each.double() for each in results]
+            case "rewrites":
+                arguments[0].copy_(arguments[0].clone())
             case "constant":
                 kept.append(results)
                 return kept[0]
@@ -203,7 +211,7 @@ def test_scripts_tell_what_is_there(tmp_path: Path) -> None:
     (site / "broken_plugin.py").write_text(_PLUGIN)
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
     (metadata / "entry_points.txt").write_text("[torch_dynamo_backends]\nbroken = broken_plugin:compiler\n")
-    small = {what: written(tmp_path / what, files_of(DOUBLED, what)) for what in ("values", "dtype", "crash", "hang")}
+    small = {what: written(tmp_path / what, files_of(DOUBLED, what)) for what in _DIFFERENT}
     twice = dataclasses.replace(DOUBLED, steps=(*DOUBLED.steps, DOUBLED.steps[-1]))
     shared = written(tmp_path / "shared", files_of(twice, "aliases"))
     # the gradient of sgn is zeros without memory
@@ -221,6 +229,8 @@ def test_scripts_tell_what_is_there(tmp_path: Path) -> None:
             "values": pool.submit(told, small["values"], "values"),
             "shared": pool.submit(told, shared, "constant"),
             "otherwise": pool.submit(told, small["dtype"], "values"),
+            "declined": pool.submit(told, small["error"], "declines"),
+            "rewritten": pool.submit(told, small["writes"], "rewrites"),
             "crash": pool.submit(told, small["crash"], "crash"),
             "hang": pool.submit(told, small["hang"], "hang", "--seconds=45"),
             "zeros": pool.submit(told, without_memory, ""),
@@ -234,6 +244,8 @@ def test_scripts_tell_what_is_there(tmp_path: Path) -> None:
         "values": 1,
         "shared": 1,
         "otherwise": 3,
+        "declined": 1,
+        "rewritten": 1,
         "crash": 1,
         "hang": 1,
         "zeros": 0,

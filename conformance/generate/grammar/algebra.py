@@ -8,18 +8,25 @@ from conformance.generate.program import TensorSpec
 
 #: So many rows at most make a matrix, whose eigenvalues so lie between 1 and one more than its rows have values.
 _ROWS = 3
+#: So long a row is at most.
+_LONGEST = 33
+
+
+def _of_short_rows(b: Builder, *dtypes: str, least: int = 1) -> Value:
+    """A value of one of these dtypes whose rows have ``least`` elements, and not many."""
+    return b.pick(
+        lambda value: (
+            value.dtype_name in dtypes
+            and value.rank >= 1
+            and least <= value.shape[-1] <= _LONGEST
+            and 0 not in value.shape
+        )
+    )
 
 
 def _rows(b: Builder) -> Value:
     """Rows of values within one of zero: nothing that is undefined, or beyond what a decomposition can be told from."""
-    one = b.pick(
-        lambda value: (
-            value.dtype_name in ("float32", "float64")
-            and value.rank >= 1
-            and 0 < value.shape[-1] <= 33
-            and 0 not in value.shape
-        )
-    )
+    one = _of_short_rows(b, "float32", "float64")
     flat = f"torch.nan_to_num({one}).reshape(-1, {one}.shape[-1])[:{_ROWS}]"
     return b.make("tanh", f"torch.tanh({flat})")[0]
 
@@ -47,25 +54,25 @@ def of_a_covariance(b: Builder) -> None:
 def filtered(b: Builder) -> None:
     """A filter of frequencies: for half of them, as real values need, or for all, where nothing says that they belong
     together."""
-    one = b.pick(
-        lambda value: (
-            value.dtype_name == "float32" and value.rank >= 1 and 1 < value.shape[-1] <= 33 and 0 not in value.shape
-        )
-    )
+    one = _of_short_rows(b, "float32", least=2)
     size = one.shape[-1]
     half = b.draw.chance(2)
     count = size // 2 + 1 if half else size
     weight = b.parameter(TensorSpec("float32", (count, 2), "contiguous", "ordinary", b.draw.seed()))
     weights = f"torch.view_as_complex({weight})"
     norm = b.draw.of("", "", ", norm='ortho'")
-    if b.draw.chance(4):  # PyTorch notes that a value is the conjugate of what is in memory, or the negative
-        (whole,) = b.make("fft_rfft", f"torch.fft.rfft({one}{norm})")
-        b.make("conj", b.draw.of(f"{whole}.conj()", f"{whole}.conj().imag", f"{whole}.conj() * {weights}[:1]"))
-        return
     if half:
         b.make("fft_irfft", f"torch.fft.irfft(torch.fft.rfft({one}{norm}) * {weights}, n={size}{norm})")
     else:
         b.make("fft_ifft", f"torch.fft.ifft(torch.fft.fft({one}{norm}) * {weights}{norm}).{b.draw.of('real', 'imag')}")
+
+
+@rule("matrices", "complex_numbers", "elementwise", operators=2)
+def conjugated(b: Builder) -> None:
+    """PyTorch notes that a value is the conjugate of what is in memory, or the negative, and copies nothing."""
+    one = _of_short_rows(b, "float32", least=2)
+    (whole,) = b.make("fft_rfft", f"torch.fft.rfft({one})")
+    b.make("conj", b.draw.of(f"{whole}.conj()", f"{whole}.conj().imag", f"{whole}.conj() * {whole}"))
 
 
 @rule("matrices", "matmul", "elementwise", "broadcasting", weight=2, operators=1)
@@ -73,7 +80,7 @@ def attention_beyond_a_block(b: Builder) -> None:
     """More keys than are looked at together, of which the first or the last are hidden, as in a batch of sentences that
     are padded."""
     one = b.float_value(least=2)
-    if 0 in one.shape or one.shape[-1] > 33:
+    if 0 in one.shape or one.shape[-1] > _LONGEST:
         raise Abandoned
     batch = f"{one}.reshape(1, -1, {one}.shape[-1])[:, :2]"
     count = b.draw.of(40, 72, 136)

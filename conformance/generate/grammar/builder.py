@@ -261,7 +261,7 @@ class Builder:
         try:
             with asked(self.missing):
                 exec(statement, self._names)
-        except (NameError, SyntaxError):
+        except (AttributeError, NameError, SyntaxError):
             raise  # the rule is wrong, and not what it was drawn for
         except Exception:  # PyTorch refuses arguments by exceptions of any kind
             raise Abandoned from None
@@ -294,7 +294,7 @@ class Builder:
         try:
             with asked(self.missing):
                 return eval(expression, self._names)
-        except (NameError, SyntaxError):
+        except (AttributeError, NameError, SyntaxError):
             raise  # the rule is wrong, and not what it was drawn for
         except Exception:  # PyTorch refuses arguments by exceptions of any kind
             raise Abandoned from None

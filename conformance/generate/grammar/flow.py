@@ -254,7 +254,7 @@ def in_lower_precision(b: Builder) -> None:
     one = b.pick(lambda value: value.dtype_name == "float32" and value.rank >= 1 and 0 not in value.shape)
     weight = b.parameter(TensorSpec("float32", (3, one.shape[-1]), "contiguous", "ordinary", b.draw.seed(), grad=True))
     name, short = b.name(), b.name()
-    after = b.draw.of(f"{short}.float() * 2.0", f"{short} + {one}.sum()", f"{short}")
+    after = b.draw.of(f"{short}.float() * 2.0", f"{short} + {short}.float()", f"{short}")
     within = 'with torch.autocast("cpu", dtype=torch.bfloat16):'
     text = f"{within}\n    {short} = F.linear({one}, {weight})\n{name} = {after}"
     given = f"F.linear({one}, {weight}).to(torch.{'bfloat16' if after == short else 'float32'})"

@@ -14,6 +14,8 @@ from conformance.api.verdicts import Verdict
 from conformance.compare.values import decode
 from conformance.devices import Limits
 from conformance.discovery.describing import Description
+from conformance.generate.randomness import without_random_numbers
+from conformance.generate.steps import Trial
 from conformance.generate.tally import Finding
 from conformance.generate.tolerances import tolerances_of
 from conformance.report.reproducer_folder import SCRIPT
@@ -23,7 +25,7 @@ from conformance.standalone.reproducers._assembly import Parts, assembled, hangi
 from conformance.standalone.reproducers._scenario import CannotReproduce, ReproducedBackend
 from conformance.standalone.reproducers._script import NEEDS_AUTHOR, Reproducer, folder_name
 from conformance.standalone.reproducers._sources import Collection
-from conformance.standalone.reproducers._straight import Trials
+from conformance.standalone.reproducers._straight import Trials, step_name
 from conformance.standalone.reproducers.kit import Kit, kit_of
 from conformance.toolchains import toolchain_named
 
@@ -72,7 +74,7 @@ def _files(
     substitutes = dict.fromkeys(("add_options", "find_backend", "load_backend"), kit.loading) | {"Backend": kit.trials}
     provided = {*_process.PROVIDED, *_trial.PROVIDED, *kit.provided, "SPEC", "LOWERS"}
     collection = Collection(provided, substitutes)
-    written = Trials()
+    written = Trials(watches_modes=finding.observable == "process state")
     said = "What fails. ``backend`` is the one under test, or stands for eager PyTorch."
     main = written.function("trial", finding.trial, said)
     models = list(written.models)
@@ -133,8 +135,18 @@ def _constants(
     yield f"KEEPS = {keeps!r}"
     tolerances = tolerances_of(finding.trial, description.tolerances)
     yield from ["TOLERANCES = {", *(f"    {name!r}: {each}," for name, each in tolerances.items()), "}"]
-    yield f"IS_RANDOM = {any('random' in program.marks for program in finding.trial.programs)!r}"
+    yield "#: Of calls that draw random numbers, the results that need none of these."
+    yield f"SURE = {_sure(finding.trial)!r}"
     yield f"SIGNS_OF_ZEROS = {'zeros of the other sign' in finding.message!r}"
+
+
+def _sure(trial: Trial) -> dict[str, list[int]]:
+    """The places among the results of each call that need no random numbers, by the name of the step; of a trial in
+    which none are drawn, nothing."""
+    if not any("random" in program.marks for program in trial.programs):
+        return {}
+    places = {step_name(number, step): without_random_numbers(trial, number) for number, step in enumerate(trial.steps)}
+    return {name: sorted(found) for name, found in places.items() if found}
 
 
 def _spelt(spec: bytes | None) -> str:

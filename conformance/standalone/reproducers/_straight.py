@@ -32,10 +32,17 @@ _SPOILT = {
 }
 
 
-class Trials:
-    """Writes trials. ``models`` are the classes that they need, ``values`` tensors that are too large for a text."""
+def step_name(number: int, step: Step) -> str:
+    """What a script calls a step of a trial, by its number in that, from 0 on."""
+    return f"step {number + 1} ({step.action})"
 
-    def __init__(self) -> None:
+
+class Trials:
+    """Writes trials. ``models`` are the classes that they need, ``values`` tensors that are too large for a text. Where
+    it ``watches_modes`` the script tells what changes them while they are in force."""
+
+    def __init__(self, *, watches_modes: bool = False) -> None:
+        self._in_mode = "with within({}):" if watches_modes else "with {}:"
         self.models: list[str] = []
         self.values: dict[str, torch.Tensor] = {}
         self._names: dict[Program, str] = {}
@@ -54,7 +61,7 @@ class Trials:
         self._inputs: dict[int, str] = {}
         self._count = 0
         self._trains = any(call.train for call in trial.calls)
-        return [line for number, step in enumerate(trial.steps, start=1) for line in self._step(number, step)]
+        return [line for number, step in enumerate(trial.steps) for line in self._step(number, step)]
 
     def _step(self, number: int, step: Step) -> Iterator[str]:
         if step.action == "model":
@@ -63,7 +70,7 @@ class Trials:
         if step.call is not None:
             yield from self._call(number, step, step.call)
             return
-        yield f'with step("step {number} ({step.action})"):'
+        yield f'with step("{step_name(number, step)}"):'
         yield from (f"    {line}" for line in self._act(step))
 
     def _model(self, step: Step) -> Iterator[str]:
@@ -91,7 +98,7 @@ class Trials:
             case "lower":
                 made = f"lowered{len(self._model_of)} = backend.lower(model{step.model}"
                 if step.detail in MODES_OF_LOWERING:
-                    yield f"with {_MODES[step.detail]}:"
+                    yield self._in_mode.format(_MODES[step.detail])
                     yield f"    {made})"
                 else:
                     options = {"": "", ELSEWHERE: ", elsewhere=True", FROZEN: ", frozen=True"}
@@ -125,7 +132,7 @@ class Trials:
         model, lowered = f"model{self._model_of[step.model]}", f"lowered{step.model}"
         if self._trains:
             yield f"{model}.train({call.train})"
-        inputs = f"inputs{number}"
+        inputs = f"inputs{number + 1}"
         if step.action == "refill" and step.model in self._inputs:
             inputs = self._inputs[step.model]
             yield from self._given("fresh", call)
@@ -151,13 +158,13 @@ class Trials:
             yield "]"
             work.append(f"{called}(*between)")
         if call.mode in _MODES:
-            work = [f"with {_MODES[call.mode]}:", *(f"    {line}" for line in work)]
+            work = [self._in_mode.format(_MODES[call.mode]), *(f"    {line}" for line in work)]
         if call.backward:
             yield f"leaves = [each for each in {inputs} if isinstance(each, torch.Tensor) and each.requires_grad]"
             yield f"leaves += [each for each in {model}.parameters() if each.requires_grad]"
             options = [f", {name}={value!r}" for name in ("upstream", "begin") if (value := getattr(call, name))]
             work.append(f"seen.gradients = gradients_of(seen.result, leaves{''.join(options)})")
-        yield f'with step("step {number} ({step.action})", {model}, {inputs}) as seen:'
+        yield f'with step("{step_name(number, step)}", {model}, {inputs}) as seen:'
         if call.thread:
             work = ["def work() -> None:", *(f"    {line}" for line in work), "", "in_thread(work)"]
         yield from (f"    {line}" if line else "" for line in work)

@@ -6,6 +6,7 @@ Copied into ``support.py``, definition by definition. The names in :data:`PROVID
 from __future__ import annotations
 
 import argparse
+import contextlib
 import copy
 import gc
 import operator
@@ -14,7 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 from pathlib import Path
@@ -22,18 +23,20 @@ from typing import Any, NoReturn
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._pytree import tree_leaves
 
 from conformance.compare.values import place_of, tensors_in
+from conformance.generate.randomness import random_steps
 from conformance.standalone.reproducers._loading import Backend, add_options, find_backend, load_backend
 from conformance.standalone.reproducers._process import BACKEND, SECONDS, CannotTry
 from conformance.standalone.supervisor import positive_seconds
 from conformance.toolchains.assertions import is_variable_of_others
-from conformance.toolchains.shared_state import RECURSION_LIMIT, VARIABLE, shared_state
+from conformance.toolchains.shared_state import RECURSION_LIMIT, VARIABLE, modes, shared_state
 
 OBSERVABLE: str = ""
 KEEPS: dict[str, bool] = {}
 TOLERANCES: dict[str, tuple[float, float]] = {}
-IS_RANDOM: bool = False
+SURE: dict[str, list[int]] = {}
 SIGNS_OF_ZEROS: bool = False
 PROVIDED = frozenset({*__annotations__, "PROVIDED"})
 
@@ -43,6 +46,8 @@ SEEN: list[dict[str, Any]] = []
 RESULTS: list[tuple[str, Any, list[torch.Tensor] | None]] = []
 GRADIENTS: list[tuple[str, Any, list[torch.Tensor] | None]] = []
 STORAGES: list[StorageWeakRef] = []
+#: What a step changed of the modes that it was taken in, which end with it.
+WITHIN: list[str] = []
 #: The variables of the environment that were there at the beginning.
 VARIABLES = frozenset(f"{VARIABLE}{name}" for name in os.environ)
 #: The functions of PyTorch that nobody may replace.
@@ -78,6 +83,10 @@ class step:
         self.result: Any = None
         self.gradients: list[torch.Tensor | None] = []
 
+    def _versions(self) -> dict[str, int]:
+        """How often Autograd counts each tensor as written to."""
+        return {name: each._version for name, each in self._named().items() if not each.is_inference()}
+
     def _named(self) -> dict[str, torch.Tensor]:
         tensors = {f"argument {n}": each for n, each in enumerate(self.arguments) if isinstance(each, torch.Tensor)}
         return tensors | (dict(self.model.state_dict(keep_vars=True)) if self.model is not None else {})
@@ -86,6 +95,7 @@ class step:
         print(self.name, file=sys.stderr, flush=True)
         self.before = {name: each.detach().clone() for name, each in self._named().items()}
         self.places = {name: place_of(each) for name, each in self._named().items()}
+        self.versions = self._versions()
         self.random, self.state = torch.get_rng_state(), state()
         return self
 
@@ -101,16 +111,20 @@ class step:
         seen["moved"] = [
             name for name, each in named.items() if name in self.places and place_of(each) != self.places[name]
         ]
+        seen["marked"] = [name for name, count in self._versions().items() if count != self.versions.get(name, count)]
         seen["random state"] = not torch.equal(self.random, torch.get_rng_state())
         after = state()
         seen["process state"] = [
             f"{name}: {self.state.get(name)} -> {after.get(name)}"
             for name in sorted({*self.state, *after})
             if self.state.get(name) != after.get(name)
-        ]
+        ] + WITHIN
+        WITHIN.clear()
         if error is not None:
             seen["error"] = f"{type(error).__name__}: {error}"
         else:
+            seen["numbers"] = repr([each for each in tree_leaves(self.result) if not isinstance(each, torch.Tensor)])
+            seen["inference"] = [each.is_inference() for each in results]
             seen["values"] = [each.detach().to_dense().clone() for each in results]
             seen["strides"] = list(map(strides_of, results))
             seen["requires_grad"] = [each.requires_grad for each in results]
@@ -132,6 +146,16 @@ class step:
             STORAGES.extend(StorageWeakRef(each.untyped_storage()) for each in calls)
         SEEN.append(seen)
         return error is None or isinstance(error, Exception)
+
+
+@contextlib.contextmanager
+def within(mode: Any) -> Iterator[None]:
+    """A block in a mode, of which it is seen whether that is in force until its end."""
+    with mode:
+        before = modes()
+        yield
+        after = modes()
+    WITHIN.extend(f"{name}: {before[name]} -> {after[name]}" for name in before if before[name] != after[name])
 
 
 def strides_of(tensor: torch.Tensor) -> Any:
@@ -172,15 +196,16 @@ def near(one: torch.Tensor, other: torch.Tensor) -> bool:
     return bool(((one == other) | ((one != one) & (other != other))).all())
 
 
-def unlike(mine: Any, theirs: Any) -> str:
-    """In what a tensor differs from eager's: its dtype, shape or values; empty where it does not."""
+def unlike(mine: Any, theirs: Any, is_random: bool) -> str:
+    """In what a tensor differs from eager's: its dtype, shape or values, unless these are random; empty where it does
+    not."""
     if mine is None or theirs is None:
         return "" if mine is theirs else "values"
     if mine.dtype != theirs.dtype:
         return "dtype"
     if mine.shape != theirs.shape:
         return "shape"
-    if IS_RANDOM or not mine.numel():
+    if is_random or not mine.numel():
         return ""
     if SIGNS_OF_ZEROS and not near(torch.signbit(mine), torch.signbit(theirs)):
         return "values"
@@ -188,20 +213,23 @@ def unlike(mine: Any, theirs: Any) -> str:
     return "" if same(mine, theirs, *tolerance) else "values"
 
 
-def differences(mine: dict[str, Any], theirs: dict[str, Any]) -> list[tuple[str, str, Any, Any]]:
+def differences(
+    mine: dict[str, Any], theirs: dict[str, Any], is_random: bool = False
+) -> list[tuple[str, str, Any, Any]]:
     """In what a step differs from eager's: the observable, what it is of, what is expected, and what was found."""
     found: list[tuple[str, str, Any, Any]] = []
     for name, value in mine["writes"].items():
         other = theirs["writes"].get(name)
-        if other is None or (KEEPS["writes"] and unlike(value, other)):
+        if other is None or (KEEPS["writes"] and unlike(value, other, is_random)):
             found.append(("writes", name, other, value))
     missing = [name for name in theirs["writes"] if name not in mine["writes"]]
-    if missing and KEEPS["writes"] and "error" not in theirs:
+    if missing and KEEPS["writes"] and "error" not in theirs and not is_random:
         found.append(("writes", missing[0], theirs["writes"][missing[0]], None))
     if moved := [name for name in mine["moved"] if name not in theirs["moved"]]:
         found.append(("writes", moved[0], "lies as it lay", "has other strides, or lies elsewhere"))
+    found += miscounted(mine, theirs)
     for what in ("random state", "process state"):
-        if bool(mine[what]) != bool(theirs[what]) and not (IS_RANDOM and what == "random state"):
+        if bool(mine[what]) != bool(theirs[what]) and not (is_random and what == "random state"):
             found.append((what, "", theirs[what], mine[what]))
     if "error" in mine or "error" in theirs:
         if ("error" in mine) != ("error" in theirs):
@@ -209,8 +237,10 @@ def differences(mine: dict[str, Any], theirs: dict[str, Any]) -> list[tuple[str,
         return found
     if len(mine["values"]) != len(theirs["values"]):
         return [*found, ("shape", "number of results", len(theirs["values"]), len(mine["values"]))]
+    if mine["numbers"] != theirs["numbers"]:
+        found.append(("shape", "numbers among the results", theirs["numbers"], mine["numbers"]))
     for n, (value, other) in enumerate(zip(mine["values"], theirs["values"], strict=True)):
-        if what := unlike(value, other):
+        if what := unlike(value, other, is_random and n not in SURE.get(theirs["step"], [])):
             found.append((what, f"result {n}", other, value))
     if mine["strides"] != theirs["strides"] and (
         KEEPS["strides"] or any(map(operator.lt, mine["strides"], theirs["strides"]))
@@ -219,14 +249,27 @@ def differences(mine: dict[str, Any], theirs: dict[str, Any]) -> list[tuple[str,
     grads = mine["requires_grad"], theirs["requires_grad"]
     if grads[0] != grads[1] and (KEEPS["requires_grad"] or any(map(operator.gt, *grads))):
         found.append(("requires_grad", "", grads[1], grads[0]))
+    if any(map(operator.gt, mine["inference"], theirs["inference"])):
+        found.append(("requires_grad", "inference tensors", theirs["inference"], mine["inference"]))
     if any(map(operator.gt, mine["leaves"], theirs["leaves"])):
         found.append(("requires_grad", "without a history", theirs["leaves"], mine["leaves"]))
     made = set(mine["aliases"]) - set(theirs["aliases"])
     if made or (KEEPS["aliases"] and mine["aliases"] != theirs["aliases"]):
         found.append(("aliases", "", theirs["aliases"], mine["aliases"]))
     for n, (value, other) in enumerate(zip(mine["gradients"], theirs["gradients"], strict=True)):
-        if KEEPS["requires_grad"] and unlike(value, other):
+        if KEEPS["requires_grad"] and unlike(value, other, is_random):
             found.append(("gradients", f"gradient {n}", other, value))
+    return found
+
+
+def miscounted(mine: dict[str, Any], theirs: dict[str, Any]) -> list[tuple[str, str, Any, Any]]:
+    """What Autograd counts as written to and is not, or does not count although it is, as it does in eager PyTorch."""
+    one, other = set(mine["marked"]), set(theirs["marked"])
+    wrongly = one - other - {*mine["writes"], *theirs["writes"]}
+    found = [("writes", name, "not counted as written to", "counted as written to") for name in sorted(wrongly)]
+    if KEEPS["requires_grad"] and "error" not in theirs and not any(theirs["inference"]):
+        missed = (other - one) & set(mine["writes"]) & set(theirs["writes"])
+        found += [("writes", name, "counted as written to", "not counted as written to") for name in sorted(missed)]
     return found
 
 
@@ -307,10 +350,11 @@ def found_in(folder: str, options: argparse.Namespace, libraries: list[str]) -> 
         if ended:
             return [(ended.partition(":")[0], f"{ended.partition(':')[2].strip()[-3000:]}")]
     theirs, mine = (torch.load(Path(folder, who, "seen.pt"), weights_only=True) for who in ("eager", "backend"))
+    rows = [{"random": each["random state"], "written": each["writes"]} for each in theirs["steps"]]
     found = [
         (what, f"{step['step']}: {of}\n  expected {expected}\n  found    {actual}")
-        for step, other in zip(mine["steps"], theirs["steps"], strict=True)
-        for what, of, expected, actual in differences(step, other)
+        for number, (step, other) in enumerate(zip(mine["steps"], theirs["steps"], strict=True))
+        for what, of, expected, actual in differences(step, other, number in random_steps(rows))
     ]
     if mine["late"] != theirs["late"]:
         found.append(("values", f"results that changed after they were given: {mine['late']}"))

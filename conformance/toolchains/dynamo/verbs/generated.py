@@ -13,6 +13,7 @@ from conformance.generate.makers import NotLowered
 from conformance.generate.verbs import add_verbs
 from conformance.toolchains.dynamo.plugin import Dynamo
 from conformance.toolchains.dynamo.verbs.session import Session, verb
+from conformance.toolchains.dynamo.verbs.watch import with_declines_raised
 
 
 def _measure_no_guards() -> None:
@@ -25,8 +26,7 @@ def _measure_no_guards() -> None:
 
 
 class _Maker:
-    """Gives a model to ``torch.compile`` as users do, and watches whether the backend lowers what it is given: Dynamo
-    passes over some of the exceptions by which a backend declines, and PyTorch runs the model in its place."""
+    """Gives a model to ``torch.compile`` as users do, and watches whether the backend lowers what it is given."""
 
     def __init__(self, session: Session) -> None:
         _measure_no_guards()
@@ -34,15 +34,7 @@ class _Maker:
 
     def lower(self, module: torch.nn.Module, *, dynamic: bool | None) -> Callable[..., Any]:
         compiled: Callable[..., Any] = torch.compile(module, backend=self._watch, dynamic=dynamic)
-
-        def called(*arguments: Any) -> Any:
-            before = len(self._watch.declined)
-            result = compiled(*arguments)
-            if len(self._watch.declined) > before:
-                raise NotLowered(self._watch.declined[-1])
-            return result
-
-        return called
+        return with_declines_raised(compiled, self._watch, NotLowered)
 
     def reset(self) -> None:
         torch._dynamo.reset()

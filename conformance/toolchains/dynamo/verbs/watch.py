@@ -89,6 +89,22 @@ class Watch:
             self.malformed.append(f"compiled code returned {len(result)} values, where the graph has {outputs}")
 
 
+def with_declines_raised(
+    compiled: Callable[..., Any], watch: Watch, wrapped: Callable[[Exception], Exception] = lambda error: error
+) -> Callable[..., Any]:
+    """What is called in place of something compiled, and raises what the backend raised in place of lowering a graph
+    that is first needed by the call: Dynamo passes over some exceptions, and PyTorch runs what was not lowered."""
+
+    def called(*arguments: Any) -> Any:
+        before = len(watch.declined)
+        result = compiled(*arguments)
+        if len(watch.declined) > before:
+            raise wrapped(watch.declined[-1])
+        return result
+
+    return called
+
+
 def watching(name: str, options: dict[str, Any] | None, mode: str | None) -> Watch:
     """A watch over the backend of that name, with options and a mode, as ``torch.compile`` would call it."""
     if name == "inductor":

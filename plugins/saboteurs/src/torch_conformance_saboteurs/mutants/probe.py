@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 import copy
 import gc
+import importlib
 import importlib.util
 import io
 import os
@@ -60,7 +61,12 @@ class Probe(abc.ABC):
         self.backend.load()
 
     def _play(self, spec: Spec, number: int) -> dict[str, Any] | None:
-        """What a witness shows: its firings, and sentences about what is different."""
+        """What a witness shows: its firings, and sentences about what is different.
+
+        Dynamo is imported first, as PyTorch does by itself where a mode of dispatch is first used, such as the one by
+        which a mutant looks at operators: that sets a variable of the environment, which is no fault of the mutant's.
+        """
+        importlib.import_module("torch._dynamo")
         source = witness(spec, number)
         if source is None:
             return None
