@@ -24,7 +24,10 @@ _TYPED: list[Callable[..., Any] | tuple[Callable[..., Any], str]] = [
 
 
 class _Pickler(pickle._Pickler):
-    """Writes whole numbers beyond 32 bits in eight bytes, as PyTorch's C++ does: it reads them in no other length."""
+    """Writes whole numbers beyond 32 bits in eight bytes, as PyTorch's C++ does: it reads them in no other length.
+
+    Written in Python, and so slower by far than the one of C, of whose numbers nobody can change how they are written.
+    """
 
     def _save_int(self, number: int) -> None:
         if -(2**31) <= number < 2**31 or not -(2**63) <= number < 2**63:
@@ -36,7 +39,7 @@ class _Pickler(pickle._Pickler):
 
 
 #: What torch.save takes for a module of that interface.
-_PICKLE = types.SimpleNamespace(__name__=__name__, Pickler=_Pickler)
+_OF_WIDE_NUMBERS = types.SimpleNamespace(__name__=__name__, Pickler=_Pickler)
 
 
 def plain(value: Any) -> Any:
@@ -89,9 +92,18 @@ def encode(value: Any) -> bytes:
 
     Raises TypeError for a tensor that is not in memory.
     """
-    buffer = io.BytesIO()
-    torch.save(plain(value), buffer, pickle_module=_PICKLE)
+    buffer, value = io.BytesIO(), plain(value)
+    torch.save(value, buffer, pickle_module=_OF_WIDE_NUMBERS if _has_wide_numbers(value) else pickle)
     return buffer.getvalue()
+
+
+def _has_wide_numbers(value: Any) -> bool:
+    """Whether a whole number beyond 32 bits is in a plain value."""
+    if isinstance(value, int):
+        return not -(2**31) <= value < 2**31
+    if isinstance(value, dict):
+        return any(_has_wide_numbers(key) or _has_wide_numbers(item) for key, item in value.items())
+    return isinstance(value, tuple | list) and any(map(_has_wide_numbers, value))
 
 
 def decode(data: bytes) -> Any:

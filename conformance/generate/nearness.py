@@ -77,6 +77,7 @@ class Nearness:
         largest = torch.finfo(eager.dtype).max
         others = torch.stack([each.to(torch.float64) for each in computed])
         # what lies beyond the dtype is infinite in it
+        beyond = (others[0].abs() > largest) & others[0].isfinite()
         others = torch.where(others.abs() > largest, torch.copysign(torch.tensor(math.inf), others), others)
         centre = others[0]
         witnesses = torch.cat([others[1:], theirs[None]])
@@ -101,7 +102,7 @@ class Nearness:
         if self._squares:
             brink |= finite & found.isinf() & (found.sign() == centre.sign()) & (size > math.sqrt(largest))
         if self._overflows:
-            brink |= finite & ~found.isfinite()
+            brink |= (finite | beyond) & ~found.isfinite()
         wrong = judged & ~near & ~brink
         text = _told_difference(mine, eager, wrong)
         return text or (_told_zeros(found, theirs, others, judged) if self._signs else "")

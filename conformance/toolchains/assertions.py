@@ -14,6 +14,9 @@ _READ_BY_OTHERS = (
     *("ATEN_", "BLIS_", "CUDA_", "GOMP_", "HOME", "KMP_", "LANG", "LC_", "LD_", "MALLOC_", "MKL_", "NCCL_", "OMP_"),
     *("ONEDNN_", "OPENBLAS_", "PATH", "PYTHON", "PYTORCH_", "TBB_", "TMP", "TORCH", "TRITON_", "TZ", "XDG_"),
 )
+#: What PyTorch sets when ``torch._dynamo`` is imported, as the first call of a delegate may do: the folder of
+#: Inductor's cache (torch/_inductor/runtime/cache_dir_utils.py).
+_SET_BY_PYTORCH = ("TORCHINDUCTOR_CACHE_DIR",)
 
 #: How many changes a failure names.
 _SHOWN = 6
@@ -41,6 +44,9 @@ def assert_pytorch_unchanged(device: CellDevice, bare: CellDevice, after: str) -
 
 
 def is_variable_of_others(name: str) -> bool:
-    """Whether code other than the backend's may read what ``name`` stands for: false only for an environment variable
-    ("the variable NAME") that is the backend's own."""
-    return not name.startswith(VARIABLE) or name.removeprefix(VARIABLE).startswith(_READ_BY_OTHERS)
+    """Whether code other than the backend's may read what ``name`` stands for, once it is there: false only for an
+    environment variable ("the variable NAME") that is the backend's own, or that PyTorch itself sets."""
+    if not name.startswith(VARIABLE):
+        return True
+    variable = name.removeprefix(VARIABLE)
+    return variable.startswith(_READ_BY_OTHERS) and variable not in _SET_BY_PYTORCH

@@ -309,8 +309,11 @@ def test_an_overflow_on_the_way_of_a_sum_judges_nobody() -> None:
     for values, observables in (("extremes", []), ("ordinary", ["values"]), ("large", ["values"])):
         trial = trial_of("v0 = x0.mean()", TensorSpec("float32", (9,), values=values))
         assert found(trial, overflowing) == observables
-    for text in ("v0 = x0 * 0.25", "v0 = x0.amax() * 0.25"):
+    for text in ("v0 = x0 * 0.25", "v0 = x0.amax() * 0.25", "v0 = x0 * 3.0"):
         assert found(trial_of(text, TensorSpec("float32", (9,), values="extremes")), overflowing) == ["values"]
+    beyond = trial_of("v0 = x0.abs().sum()", TensorSpec("float32", (9,), values="extremes"))
+    assert found(beyond, overflowing) == []
+    assert found(beyond, changed(torch.zeros_like)) == ["values"]
 
 
 @pytest.mark.parametrize(

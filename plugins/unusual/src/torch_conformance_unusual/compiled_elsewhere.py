@@ -60,9 +60,9 @@ class Remembering(Functional):
         def call(*arguments: Any) -> Any:
             for known, results in list(last):
                 if all(map(same, known, arguments)):
-                    return list(map(cloned, results))
+                    return _all_cloned(results)
             results = graph.forward(*arguments)
-            last.append((list(map(cloned, arguments)), list(map(cloned, results))))
+            last.append((list(map(cloned, arguments)), _all_cloned(results)))
             return results
 
         return call
@@ -105,6 +105,12 @@ def cloned(value: Any) -> Any:
     extent = 1 + sum((size - 1) * stride for size, stride in zip(value.shape, strides, strict=True))
     memory = torch.empty(offset + max(extent, 0), dtype=value.dtype)
     return memory.as_strided(value.shape, strides, offset).copy_(value.detach())
+
+
+def _all_cloned(values: Sequence[Any]) -> list[Any]:
+    """Copies of tensors; what is there twice is one tensor in the copies, too."""
+    copies = {id(each): cloned(each) for each in values}
+    return [copies[id(each)] for each in values]
 
 
 def same(one: Any, other: Any) -> bool:

@@ -14,9 +14,8 @@ from torch_conformance_unusual.functional import is_alias, is_plain
 #: What fewer elements than a multiple of it are padded to.
 MULTIPLE = 16
 _aten = torch.ops.aten
-#: What the next number is, and how a number is taken apart, are questions about its dtype; so are the strides of a
-#: convolution's results, for which PyTorch has kernels of their own for float32 that the meta device does not know.
-_ABOUT_THE_DTYPE = (_aten.nextafter.default, _aten.frexp.Tensor, _aten.convolution.default)
+#: What the next number is, and how a number is taken apart, are questions about its dtype.
+_ABOUT_THE_DTYPE = (_aten.nextafter.default, _aten.frexp.Tensor)
 #: What is narrow again when it was computed in double.
 _NARROW = {torch.float64: torch.float32, torch.complex128: torch.complex64}
 _TAKES_A_DTYPE = ("dtype", "out_dtype", "input_dtype")
@@ -92,9 +91,8 @@ def in_double(operator: Any, arguments: Sequence[Any], keywords: Mapping[str, An
         return operator(*arguments, **keywords)
     if not _is_done_in_double(operator, keywords):
         return operator(*arguments, **keywords)
-    outline = layout_of(operator, arguments, keywords)
-    if outline is None:
-        return operator(*arguments, **keywords)
+    # not asked of the meta device, which tells other strides of some (reports/findings/eager_meta_strides.py)
+    outline = pytree.tree_leaves(operator(*arguments, **keywords))
     results = operator(*_changed(arguments, _wide), **_changed(dict(keywords), _wide))
     leaves, structure = pytree.tree_flatten(results)
     return pytree.tree_unflatten([_narrow(each, like) for each, like in zip(leaves, outline, strict=True)], structure)
@@ -113,7 +111,7 @@ def _wide(tensor: Tensor) -> Tensor:
 
 def _narrow(tensor: Tensor | None, like: Tensor | None) -> Tensor | None:
     if tensor is None or like is None:
-        return tensor  # a gradient that is not asked for; what stands in its place differs between devices
+        return tensor  # a gradient that is not asked for
     if _NARROW.get(tensor.dtype) == like.dtype:
         tensor = tensor.to(like.dtype)
     return with_strides(tensor, like.stride()) if like.numel() and like.layout is torch.strided else tensor

@@ -7,6 +7,7 @@ import collections
 import json
 import threading
 import zlib
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -80,13 +81,38 @@ class ScriptLazy(PythonControl):
             return opaque(Handle(method, _Once(self, record, method), record.debug_handles[method]))
 
 
+def _graphs_of(program: Any, methods: Iterable[str]) -> list[Any]:
+    return [program._get_method(name).inlined_graph for name in methods]
+
+
+def _nodes_of(block: Any) -> Iterator[Any]:
+    for node in block.nodes():
+        yield node
+        for each in node.blocks():
+            yield from _nodes_of(each)
+
+
+def _writes(graph: Any) -> bool:
+    """Whether a graph writes to a tensor: where that is made of weights alone, PyTorch makes a constant of it, to which
+    each call then writes (reports/findings/jit_freeze_in_place.py)."""
+    return any(node.kind().startswith("aten::") and node.kind().endswith("_") for node in _nodes_of(graph))
+
+
+def _gives_a_constant(graph: Any) -> bool:
+    """Whether a result may lie in the memory of a constant, of which PyTorch gives in each call the very memory
+    (reports/findings/jit_freeze_gives_its_constants.py)."""
+    constants = [each.output() for each in _nodes_of(graph) if each.kind() == "prim::Constant"]
+    aliases = graph.alias_db()
+    return any(aliases.may_contain_alias(each, result) for each in constants for result in graph.outputs())
+
+
 class ScriptFrozen(PythonControl):
     """A program is frozen when it is loaded: weights become constants, and PyTorch's passes fold what they can."""
 
     name = "unusual_script_frozen"
 
     class implementation(PythonBackend):
-        """What cannot be frozen is run as it is."""
+        """What cannot be frozen is run as it is, and so is what PyTorch freezes badly."""
 
         format = "unusual-frozen/1"
 
@@ -100,7 +126,8 @@ class ScriptFrozen(PythonControl):
                     frozen: torch._C.ScriptModule = _core._freeze_module(program, list(record.debug_handles))
                 except RuntimeError:
                     return program
-            return frozen
+            before, after = (_graphs_of(each, record.debug_handles) for each in (program, frozen))
+            return program if any(map(_writes, before)) or any(map(_gives_a_constant, after)) else frozen
 
 
 _modes = threading.RLock()
