@@ -302,11 +302,18 @@ def with_listed_numbers(b: Builder) -> None:
 
 @rule("flow", "elementwise", "reductions", "parameters", traits=("trains",), weight=4, operators=1)
 def without_gradients(b: Builder) -> None:
-    """What is computed with gradients off, in the middle of what has them, as models scale their weights."""
+    """What is computed with gradients off, in the middle of what has them, as models scale their weights; or once with
+    them and once without, as a target is beside a prediction."""
     one = b.float_value(least=1)
     weight = b.parameter(TensorSpec(one.dtype_name, one.shape[-1:], "contiguous", "ordinary", b.draw.seed(), grad=True))
     name, scale = b.name(), b.name()
     of = b.draw.of(str(weight), str(weight), str(one))
+    if b.draw.chance(2):
+        twice = b.draw.of(f"torch.tanh({of})", f"{of} * 0.5", f"torch.sigmoid({one} * {weight})")
+        without, last = f"with torch.no_grad():\n    {scale} = {twice}\n", f"{name} * ({scale} + 2.0)"
+        text = b.draw.of(f"{without}{name} = {twice}\n", f"{name} = {twice}\n{without}")
+        b.block("no_grad", f"{text}{name} = {last}", name, twice)
+        return
     inner = b.draw.of(f"{of}.abs().sum() + 1.0", f"torch.tanh({of})", f"{of} * 0.5")
     text = f"with torch.no_grad():\n    {scale} = {inner}\n{name} = {one} * {weight} / ({scale} + 2.0)"
     b.block("no_grad", text, name, f"{one} * {weight}")

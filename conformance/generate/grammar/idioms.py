@@ -15,16 +15,23 @@ _GATES = ("torch.sigmoid({})", "F.silu({})", "F.gelu({})", "torch.relu({})", "to
 
 @rule("networks", "elementwise", "views", weight=4, operators=1)
 def gated(b: Builder) -> None:
-    """Two halves, one of which gates the other: the first, or the second, or each."""
-    one = b.float_value(least=1)
-    dim = b.dim(one)
-    (both,) = b.make("cat", f"torch.cat([{one}, {one} * 0.5 - 1.0], {dim})")
+    """Two halves, one of which gates the other: the first, or the second, or each. They are put together for it, or are
+    those of what is there: of an argument, or of what is used again."""
+    halved = [value for value in b.values if value.floating and value.rank and value.shape[-1] in (2, 4, 8, 16)]
+    if halved and b.draw.chance(2):
+        both, dim = b.draw.choice(halved), -1
+    else:
+        one = b.float_value(least=1)
+        dim = b.dim(one)
+        (both,) = b.make("cat", f"torch.cat([{one}, {one} * 0.5 - 1.0], {dim})")
     first, second = b.make("chunk", f"{both}.chunk(2, {dim})", fresh=False, several=2)
     gate = b.draw.of(*_GATES)
     other = b.draw.of("{}", "{}", "{}", *_GATES)
     halves = (first, second) if b.draw.chance(2) else (second, first)
     factors = [text.format(half) for text, half in zip((gate, other), halves, strict=True)]
-    b.make("mul", " * ".join(factors if b.draw.chance(2) else reversed(factors)))
+    (product,) = b.make("mul", " * ".join(factors if b.draw.chance(2) else reversed(factors)))
+    if b.draw.chance(4):
+        b.make("cat", f"torch.cat([{product}, {both}], {dim})")
 
 
 @rule("networks", "convolution", "parameters", "elementwise", weight=3, operators=1)

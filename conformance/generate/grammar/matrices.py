@@ -219,12 +219,12 @@ def attention(b: Builder) -> None:
 
 @rule("matrices", "matmul", "parameters", weight=3, operators=1)
 def layers_of_one(b: Builder) -> None:
-    """Several layers of the same rows, as attention has them, each with a bias of its own or without one."""
+    """Several layers of the same rows, as attention has them: each with a bias of its own, or none, or some of them."""
     one = factor(b, least=2)
-    width, made = _width(b, one), []
+    width, made, biased = _width(b, one), [], b.draw.of((True,), (True,), (False,), (True, False))
     for _ in range(b.draw.of(2, 3)):
         weight = parameter(b, one, (b.draw.of(width, width, 3), one.shape[-1]))
-        bias = f", {parameter(b, one, weight.shape[:1])}" if b.draw.chance(2) else ""
+        bias = f", {parameter(b, one, weight.shape[:1])}" if b.draw.choice(biased) else ""
         made += b.make("linear", f"F.linear({one}, {weight}{bias})")
     first, *_, last = made
     if first.shape == last.shape:
