@@ -29,7 +29,7 @@ from conformance.generate.models import build, change_weights
 from conformance.generate.noise import Noise
 from conformance.generate.observe import ABSENT, Before, memories, modes_since, observed, process_state
 from conformance.generate.program import FORWARD
-from conformance.generate.steps import DYNAMIC, ELSEWHERE, FROZEN, MODES_OF_LOWERING, Call, Step, Trial
+from conformance.generate.steps import DYNAMIC, ELSEWHERE, FROZEN, MODES_OF_LOWERING, UNCOUNTED, Call, Step, Trial
 from conformance.toolchains.shared_state import modes
 
 
@@ -289,7 +289,7 @@ class Player:
             for old, new in zip(arguments, fresh, strict=True):
                 if _are_tensors(old, new) and old.shape == new.shape and old.dtype == new.dtype:
                     with torch.no_grad(), contextlib.suppress(RuntimeError):
-                        old.copy_(new)
+                        (old.data if step.detail == UNCOUNTED else old).copy_(new)
             return arguments
         arguments = arguments_of(call, wide=self._wide)
         if step.action == "fail":

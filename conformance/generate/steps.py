@@ -67,6 +67,8 @@ ELSEWHERE = "elsewhere"
 DYNAMIC = {"dynamic": True, "static": False}
 #: The detail of one that lowers a model whose weights have become constants of its graph.
 FROZEN = "frozen"
+#: The detail of one that fills arguments anew as other libraries do, of which Autograd counts no write.
+UNCOUNTED = "uncounted"
 #: The detail of a call that fails in eager PyTorch, if at all, by the values of its arguments: all else is as it was.
 BEYOND = "beyond"
 #: The actions of steps that each make something that can be called.

@@ -17,7 +17,7 @@ from conformance.generate.calls import Calls
 from conformance.generate.drawing import Draw
 from conformance.generate.program import Argument, Program
 from conformance.generate.programs import FAMILIES, Scope, draw_program, with_near_number
-from conformance.generate.steps import BEYOND, ELSEWHERE, FROZEN, MODES_OF_LOWERING, Call, Step, Trial
+from conformance.generate.steps import BEYOND, ELSEWHERE, FROZEN, MODES_OF_LOWERING, UNCOUNTED, Call, Step, Trial
 from conformance.toolchains import ProgramTraits
 
 #: What happens after the first call of a trial of one program. Where calls of another kind make a compiler start again,
@@ -245,7 +245,8 @@ class _Events:
             case "revalued":
                 self.steps.append(Step("call", chosen, call=calls.revalued(first)))
             case "refill":
-                self.steps.append(Step("refill", chosen, call=calls.revalued(first)))
+                how = UNCOUNTED if self._draw.chance(3) else ""
+                self.steps.append(Step("refill", chosen, how, call=calls.revalued(first)))
             case "fail":
                 ways = ["a string", "too few", "None"]
                 ways += [BEYOND] * (3 * _has_integers(first))

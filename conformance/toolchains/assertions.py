@@ -14,8 +14,8 @@ _READ_BY_OTHERS = (
     *("ATEN_", "BLIS_", "CUDA_", "GOMP_", "HOME", "KMP_", "LANG", "LC_", "LD_", "MALLOC_", "MKL_", "NCCL_", "OMP_"),
     *("ONEDNN_", "OPENBLAS_", "PATH", "PYTHON", "PYTORCH_", "TBB_", "TMP", "TORCH", "TRITON_", "TZ", "XDG_"),
 )
-#: What PyTorch sets when ``torch._dynamo`` is imported, as the first call of a delegate may do: the folder of
-#: Inductor's cache (torch/_inductor/runtime/cache_dir_utils.py).
+#: What PyTorch sets when its compiler is imported, as the first call of a delegate may do: the folder of Inductor's
+#: cache (torch/_inductor/runtime/cache_dir_utils.py).
 _SET_BY_PYTORCH = ("TORCHINDUCTOR_CACHE_DIR",)
 
 #: How many changes a failure names.

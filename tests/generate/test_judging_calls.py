@@ -15,7 +15,7 @@ from conformance.generate.gradients import gradients_of
 from conformance.generate.judge import Rules
 from conformance.generate.program import Line, Program, TensorSpec
 from conformance.generate.randomness import random_steps
-from conformance.generate.steps import Call, Step, Trial
+from conformance.generate.steps import UNCOUNTED, Call, Step, Trial
 
 MANY = TensorSpec("float32", (40,), seed=3)
 
@@ -144,3 +144,16 @@ def test_going_back_may_begin_at_one_of_several_results(begin: str, expected: li
     leaves = [torch.ones(1, requires_grad=True) for _ in range(2)]
     gradients = gradients_of(tuple(each * 2.0 for each in leaves), leaves, begin=begin)
     assert [None if each is None else float(each) for each in gradients] == expected
+
+
+@pytest.mark.parametrize(("how", "observables"), [("", []), (UNCOUNTED, ["values"])])
+def test_who_takes_what_autograd_counts_for_all_that_is_written_is_seen(how: str, observables: list[str]) -> None:
+    trial = trial_of("v0 = x0 + 1.0", MANY)
+    filled = Step("refill", call=Call((dataclasses.replace(MANY, seed=4),)), detail=how)
+    trial = dataclasses.replace(trial, steps=(*trial.steps, filled))
+
+    def remembering(module: torch.nn.Module) -> Callable[..., Any]:
+        known: dict[tuple[int, int], torch.Tensor] = {}
+        return lambda given: known.setdefault((id(given), given._version), module(given)).clone()
+
+    assert found(trial, remembering) == observables

@@ -15,7 +15,7 @@ from support.scripts import Told, code_of, run_script
 
 from conformance.generate.inputs import make
 from conformance.generate.program import Line, Method, Program, Scalar, TensorSpec
-from conformance.generate.steps import Call, Step, Trial
+from conformance.generate.steps import UNCOUNTED, Call, Step, Trial
 from conformance.standalone.reproducers import _trial
 from conformance.standalone.reproducers._scenario import CannotReproduce
 from conformance.standalone.reproducers._straight import Trials
@@ -50,6 +50,7 @@ EVERYTHING = Trial(
         Step("lower", 2),
         Step("call", 0, call=Call((_GRAD, _N), mode="grad", backward=True, train=True, thread=True)),
         Step("refill", 0, call=Call((dataclasses.replace(_GRAD, seed=4), _N), mode="deterministic")),
+        Step("refill", 0, UNCOUNTED, call=Call((dataclasses.replace(_GRAD, seed=5), _N))),
         Step("call", 0, call=Call((_GRAD, _N), mode="grad", backward=True, non_leaf=True, between=True)),
         Step("call", 1, call=Call((_X, _X), tied=(0, 1, "overlap"))),
         Step("call", 1, call=Call((_X, _X), mode="inference", tied=(0, 1, "same"))),

@@ -129,7 +129,8 @@ def loop_that_makes(b: Builder) -> None:
     one = b.float_value(least=1)
     name, own, held = b.name(), b.name(), b.name()
     made = b.draw.of(f"torch.zeros_like({one})", f"torch.ones_like({one})", f"{one}.clone()", f"{one} * 0.5")
-    write = b.draw.of(f"{own} += i", f"{own}.add_({one}, alpha=i)", f"{own}[:1] = i", f"{own}.mul_(i)")
+    direct = (f"{own} += i", f"{own}.add_({one}, alpha=i)", f"{own}.mul_(i)")
+    write = b.draw.of(*direct, f"{own}[:1] = i", f"{own}[-1:] = {one}[-1:] * i", f"{own}[:1].add_(i)")
     body = f"    {own} = {made}\n    {write}\n    {held}.append({own})"
     text = f"{held} = [{one}]\nfor i in range({b.draw.of('3', '2')}):\n{body}\n{name} = torch.stack({held}[1:])"
     b.block("for", text, name, f"torch.stack([{one}, {one}])")

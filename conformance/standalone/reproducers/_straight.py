@@ -11,7 +11,17 @@ import torch
 from conformance.generate.inputs import arguments_of
 from conformance.generate.models import made_state
 from conformance.generate.program import FORWARD, Program
-from conformance.generate.steps import BEYOND, DYNAMIC, ELSEWHERE, FROZEN, MODES_OF_LOWERING, Call, Step, Trial
+from conformance.generate.steps import (
+    BEYOND,
+    DYNAMIC,
+    ELSEWHERE,
+    FROZEN,
+    MODES_OF_LOWERING,
+    UNCOUNTED,
+    Call,
+    Step,
+    Trial,
+)
 
 #: A tensor of more elements stands in inputs.pt.
 _MOST_INLINE = 64
@@ -140,7 +150,7 @@ class Trials:
             yield "    tensors = isinstance(old, torch.Tensor) and isinstance(new, torch.Tensor)"
             yield "    if tensors and old.shape == new.shape and old.dtype == new.dtype:"
             yield "        with torch.no_grad():"
-            yield "            old.copy_(new)"
+            yield f"            old{'.data' if step.detail == UNCOUNTED else ''}.copy_(new)"
         else:
             yield from self._given(inputs, call)
         if step.action == "fail":
