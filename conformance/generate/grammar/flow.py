@@ -301,7 +301,7 @@ def with_listed_numbers(b: Builder) -> None:
     b.make("mul", b.draw.of(f"{one} * {first} + {last}", f"({one} + {last}) * {first}", f"{one} * ({first} - {last})"))
 
 
-@rule("flow", "elementwise", "reductions", "parameters", traits=("trains",), weight=4, operators=1)
+@rule("flow", "elementwise", "reductions", "parameters", traits=("trains",), weight=7, operators=1)
 def without_gradients(b: Builder) -> None:
     """What is computed with gradients off, in the middle of what has them, as models scale their weights; or once with
     them and once without, as a target is beside a prediction."""

@@ -13,13 +13,14 @@ from conformance.generate.program import TensorSpec
 _GATES = ("torch.sigmoid({})", "F.silu({})", "F.gelu({})", "torch.relu({})", "torch.tanh({})")
 
 
-@rule("networks", "elementwise", "views", weight=4, operators=1)
+@rule("networks", "elementwise", "views", weight=6, operators=1)
 def gated(b: Builder) -> None:
     """Two halves, one of which gates the other: the first, or the second, or each. They are put together for it, or are
     those of what is there: of an argument, or of what is used again."""
-    halved = [value for value in b.values if value.floating and value.rank and value.shape[-1] in (2, 4, 8, 16)]
-    if halved and b.draw.chance(2):
-        both, dim = b.draw.choice(halved), -1
+    floats = [value for value in b.values if value.floating]
+    halved = [(each, dim) for each in floats for dim, size in enumerate(each.shape) if size in (2, 4, 8, 16)]
+    if halved and not b.draw.chance(3):
+        both, dim = b.draw.choice(halved)
     else:
         one = b.float_value(least=1)
         dim = b.dim(one)

@@ -217,7 +217,7 @@ def attention(b: Builder) -> None:
     b.make("scaled_dot_product_attention", f"F.scaled_dot_product_attention({query}, {one}, {one}{extra})")
 
 
-@rule("matrices", "matmul", "parameters", weight=3, operators=1)
+@rule("matrices", "matmul", "parameters", weight=5, operators=1)
 def layers_of_one(b: Builder) -> None:
     """Several layers of the same rows, as attention has them: each with a bias of its own, or none, or some of them."""
     one = factor(b, least=2)
