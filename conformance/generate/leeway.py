@@ -63,7 +63,7 @@ def has_squares(trial: Trial) -> bool:
 
 def may_overflow_on_the_way(trial: Trial, number: int) -> bool:
     """Whether a sum in a step may be beyond its dtype in one order, and not in another, where its result is within
-    it, or a difference of two such where its result is beyond it."""
+    it; or be NaN, as a difference of two infinities, where its result is beyond it."""
     given = [each for call in trial.calls_behind(number) for each in call.arguments]
     kept = [spec for program in trial.programs for _, spec in (*program.parameters, *program.buffers)]
     near = any(isinstance(each, TensorSpec) and _is_near_the_largest(each) for each in (*given, *kept))
