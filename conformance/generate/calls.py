@@ -99,6 +99,7 @@ class Calls:
             between=backward and not self._writes and draw.chance(4),
             upstream=draw.choice(UPSTREAM) if backward and draw.chance(3) else "",
             begin=draw.of("first", "last") if backward and draw.chance(4) else "",
+            again=backward and draw.chance(5),
             differentiable=mode == "grad" and not backward and not self._writes and draw.chance(5),
             tied=tied,
             method=self._method(),

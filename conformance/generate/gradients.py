@@ -16,18 +16,33 @@ def gradients_of(
     upstream: str = "",
     given: list[torch.Tensor] | None = None,
     begin: str = "",
+    *,
+    again: bool = False,
 ) -> list[torch.Tensor | None]:
-    """Of each leaf the gradient of a weighted sum of the results; None where there is none. ``upstream`` and ``begin``
-    are what :class:`~conformance.generate.steps.Call` says; ``given`` gets the weights."""
+    """Of each leaf the gradient of a weighted sum of the results; None where there is none. ``upstream``, ``begin`` and
+    ``again`` are what :class:`~conformance.generate.steps.Call` says; ``given`` gets the weights.
+
+    If ``again``, what the first pass gave stands ahead of what the second did. A compiler may refuse to keep the graph,
+    with an error that speaks of ``retain_graph``: then there is one pass.
+    """
     wanted = [each for each in tensors_in(result) if each.requires_grad]
     if begin:
         wanted = wanted[:1] if begin == "first" else wanted[-1:]
     if not wanted or not leaves:
-        return [None] * len(leaves)
+        return [None] * (len(leaves) * (2 if again else 1))
     weights = [_weights_for(each, upstream) for each in wanted]
     if given is not None:
         given += weights
-    return list(torch.autograd.grad(wanted, leaves, weights, allow_unused=True))
+    first: tuple[torch.Tensor | None, ...] = ()
+    if again:
+        try:
+            first = torch.autograd.grad(wanted, leaves, weights, retain_graph=True, allow_unused=True)
+        except RuntimeError as error:
+            if "retain_graph" not in str(error):
+                raise
+        else:
+            weights = [each / 2 for each in weights]
+    return [*first, *torch.autograd.grad(wanted, leaves, weights, allow_unused=True)]
 
 
 def no_longer_given(given: list[torch.Tensor], upstream: str = "") -> dict[str, torch.Tensor]:

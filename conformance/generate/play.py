@@ -251,7 +251,9 @@ class Player:
                             self._method(step.model, call.method)(*with_other_values(arguments))
                         made["modes"] = modes_since(within)
                     if call.backward:
-                        made["gradients"] = gradients_of(made["result"], leaves, call.upstream, given, call.begin)
+                        made["gradients"] = gradients_of(
+                            made["result"], leaves, call.upstream, given, call.begin, again=call.again
+                        )
             except NotLowered as error:
                 made.update(raised=_raised(error.reason), phase="lower")
             except (Exception, SystemExit) as error:  # as above

@@ -25,7 +25,7 @@ class Call:
     require grad although nothing goes back; ``between``, that the model is called once more, with other values, before
     it is gone back from the result; ``upstream``, one of UPSTREAM or "", how the gradients lie in memory with which
     going back begins; ``begin`` is "first" or "last" where it begins at one of several results, as a loss is of
-    logits and not of the features beside them.
+    logits and not of the features beside them; ``again``, that it is gone back twice, as from two losses.
     """
 
     arguments: tuple[Argument, ...]
@@ -40,6 +40,7 @@ class Call:
     between: bool = False
     upstream: str = ""
     begin: str = ""
+    again: bool = False
 
     @property
     def flags(self) -> dict[str, bool]:
@@ -53,6 +54,7 @@ class Call:
             "call in between": self.between,
             "gradient layout": bool(self.upstream),
             "one result": bool(self.begin),
+            "back again": self.again,
         }
 
     @property

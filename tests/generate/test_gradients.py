@@ -67,3 +67,28 @@ def test_a_gradient_that_depends_on_the_place_of_an_element_judges_nobody(expres
 
     assert found(trial, one_by_one) == []
     assert "gradients" in found(trial, kept_from_zero)
+
+
+@pytest.mark.parametrize("habit", ["keeps", "refuses", "overwrites", "lets go"])
+def test_who_goes_back_twice_gets_both_gradients_or_is_told_of_retain_graph(habit: str) -> None:
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(context: Any, x: torch.Tensor) -> torch.Tensor:
+            context.save_for_backward(x)
+            context.factor = torch.full_like(x, 2.0)
+            return x * 2
+
+        @staticmethod
+        def backward(context: Any, gradient: torch.Tensor) -> Any:
+            if habit == "refuses" and torch._C._autograd._get_current_graph_task_keep_graph():
+                raise RuntimeError("this needs retain_graph=False")
+            if habit == "lets go":
+                return gradient * context.__dict__.pop("factor")
+            return gradient * context.factor if habit == "keeps" else context.factor.mul_(gradient)
+
+    trial = trial_of(
+        "v0 = x0 * 2", TensorSpec("float32", (3,), seed=1, grad=True), mode="grad", backward=True, again=True
+    )
+    expected = {"overwrites": ["gradients", "gradients"], "lets go": ["error"]}
+    doubled: Any = Doubled.apply
+    assert found(trial, lambda module: doubled) == expected.get(habit, [])

@@ -172,7 +172,9 @@ class Trials:
         if call.backward:
             yield f"leaves = [each for each in {inputs} if isinstance(each, torch.Tensor) and each.requires_grad]"
             yield f"leaves += [each for each in {model}.parameters() if each.requires_grad]"
-            options = [f", {name}={value!r}" for name in ("upstream", "begin") if (value := getattr(call, name))]
+            options = [
+                f", {name}={value!r}" for name in ("upstream", "begin", "again") if (value := getattr(call, name))
+            ]
             work.append(f"seen.gradients = gradients_of(seen.result, leaves{''.join(options)})")
         yield f'with step("{step_name(number, step)}", {model}, {inputs}) as seen:'
         if call.thread:
