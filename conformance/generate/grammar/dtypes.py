@@ -132,6 +132,24 @@ def of_booleans(b: Builder) -> None:
     b.make(name, text)
 
 
+@rule("dtypes", "mixed_dtypes", "booleans", weight=3, operators=1)
+def by_what_changes_no_value(b: Builder) -> None:
+    """A number that changes no value changes the dtype: masks and indices become floating-point numbers by it."""
+    one = b.pick(lambda value: not value.dtype.is_complex)
+    if one.floating and not b.draw.chance(4):
+        one = b.make("gt", f"{one} > 0.25")[0]
+    name, text = b.draw.of(
+        ("mul", f"{one} * 1.0"),
+        ("div", f"{one} / 1"),
+        ("add", f"{one} + 0.0"),
+        ("pow", f"{one} ** 1.0"),
+        ("mul", f"1 * {one}"),
+        ("add", f"0 + {one}"),
+        ("mul", f"{one} * {one}.new_ones((), dtype=torch.float32)"),
+    )
+    b.make(name, text)
+
+
 @rule("dtypes", "mixed_dtypes", "integers", weight=3, operators=1)
 def wraps_around(b: Builder) -> None:
     """Arithmetic in a narrow dtype, and then in a wide one: what was lost stays lost."""
