@@ -195,11 +195,16 @@ def containers(b: Builder) -> None:
     """Lists and dictionaries that a program fills, copies, and reads in their order."""
     one = b.float_value(least=1)
     name, held = b.name(), b.name()
-    match b.draw.of("branch", "loop", "copy", "copy", "dictionary"):
+    match b.draw.of("branch", "loop", "numbers", "copy", "copy", "dictionary"):
         case "branch":
             filled = f"if {_test(b, one)}:\n    {held}.append({one} - 1.0)\n{name} = torch.stack({held}).sum(0)"
         case "loop":
             filled = f"for i in range(3):\n    {held}.append({held}[-1] * 0.5)\n{name} = torch.stack({held}[1:]).sum(0)"
+        case "numbers":
+            first = b.draw.of("0", "1, 2", "0.5")
+            text = f"{held} = [{first}]\nfor i in range(3):\n    {held}.append({held}[-1] + i)\n"
+            b.block("list", f"{text}{name} = {one} * {held}[-1] + len({held})", name, f"{one} * 2.0")
+            return
         case "copy":
             rest = b.name()
             copied = b.draw.of(f"list({held})", f"list({held})", f"{held}[:]", f"{held} + {held}")

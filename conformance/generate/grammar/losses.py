@@ -24,13 +24,17 @@ def losses(b: Builder) -> None:
 
 @rule("reductions", "reductions", "integers", weight=4, operators=2)
 def cross_entropy(b: Builder) -> None:
-    one = b.float_value(rank=2)
+    """Of rows, or of the places of pictures, some of which may be padded: these count in no mean."""
+    one = b.pick(lambda value: value.floating and value.rank in (2, 3, 4))
     index = b.make("argmax", f"torch.argmax({one}, dim=1)")[0]
-    if b.draw.chance(2):
+    padded = "booleans" not in b.missing and b.draw.chance(3)
+    if padded:
+        index = b.make("masked_fill", f"{index}.masked_fill({one}.select(1, 0) > 0.25, -100)")[0]
+    if b.draw.chance(3):
         b.make("cross_entropy", f"F.cross_entropy({one}, {index})")
         return
-    reduction = b.draw.of("mean", "sum", "none")
-    ignored = b.draw.of("", ", ignore_index=0", ", ignore_index=1")
+    reduction = b.draw.of("mean", "mean", "sum", "none")
+    ignored = "" if padded else b.draw.of("", ", ignore_index=0", ", ignore_index=1")
     if "parameters" not in b.missing and b.draw.chance(3):
         spec = TensorSpec(one.dtype_name, (one.shape[1],), "contiguous", "positive", b.draw.seed())
         ignored += f", weight={b.buffer(spec)}"

@@ -173,7 +173,7 @@ def modules(b: Builder) -> None:
     b.make(name, f"{b.module(f'torch.nn.{constructor}')}({one})")
 
 
-@rule("matrices", "matmul", "parameters", weight=3, operators=1)
+@rule("matrices", "matmul", "parameters", weight=6, operators=1)
 def layers(b: Builder) -> None:
     one = factor(b, least=1)
     width = b.draw.of(3, 4, one.shape[-1])

@@ -93,3 +93,50 @@ class TwoMoments(torch.nn.Module):
         self.first.copy_(self.first * 0.5 + x)
         self.second.copy_(self.second * 0.75 + x * x)
         return self.first / (self.second + 1.0)
+
+
+@case(
+    "state_of_two_parts",
+    f.mutable_state,
+    f.parameters,
+    f.elementwise,
+    f.reductions,
+    samples=lambda make: {"forward": [(make.floats(3),) for _ in range(4)]},
+)
+class StateOfTwoParts(torch.nn.Module):
+    """A buffer is read ahead of a scan, which most delegates leave to ExecuTorch, and behind it, and then written."""
+
+    total: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("total", torch.zeros(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        scanned = torch.cumsum((x + self.total) * 2.0, 0)
+        result = scanned * 3.0 + self.total
+        self.total.add_(x)
+        return result
+
+
+@case(
+    "written_by_a_scan",
+    f.mutable_state,
+    f.parameters,
+    f.elementwise,
+    f.reductions,
+    samples=lambda make: {"forward": [(make.floats(3),) for _ in range(4)]},
+)
+class WrittenByAScan(torch.nn.Module):
+    """A buffer that a delegate may read is written by what it may leave to ExecuTorch."""
+
+    total: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("total", torch.zeros(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        result = (x + self.total) * 2.0
+        self.total.copy_(torch.cumsum(x, 0))
+        return result

@@ -52,12 +52,22 @@ def tag_state(program: ExportedProgram) -> None:
     """Tag the constants and buffers that tagged nodes use, so that they are the delegate's.
 
     One that the model returns as well is not: ExecuTorch's helper does not look at results, and to_backend refuses it.
+    Nor is one that is written, unless all that reads it and what writes it are in one part: the helper gives it to one
+    of several parts, each of which would have a state of its own.
     """
     tag_constant_data(program)
     tag_mutated_buffer(program)
     for node in program.graph.output_node().all_input_nodes:
         if node.op == "placeholder":
             node.meta.pop("delegation_tag", None)
+    signature = program.graph_signature
+    writers = {target: name for name, target in signature.buffers_to_mutate.items()}
+    nodes = {node.name: node for node in program.graph.nodes}
+    for name, target in signature.inputs_to_buffers.items():
+        if target in writers:
+            using = (nodes[name], *nodes[name].users, nodes[writers[target]])
+            if len({each.meta.get("delegation_tag") for each in using if each.op != "output"}) > 1:
+                nodes[name].meta.pop("delegation_tag", None)
 
 
 class _Support(OperatorSupportBase):

@@ -217,6 +217,20 @@ class TakesStateForAConstant(BridgeControl):
         return 0
 
 
+@saboteur("delegate.mutable-state", phases=("run", "lower"))
+class TakesStateOfOtherParts(BridgeControl):
+    """A buffer that several parts read is the state of each, as ExecuTorch's helper has it: one writes, and the others
+    have what it was at first."""
+
+    name = "takes_state_of_other_parts"
+
+    def tag_state(self, program: Any) -> None:
+        from executorch.exir.backend.utils import tag_mutated_buffer
+
+        super().tag_state(program)
+        tag_mutated_buffer(program)
+
+
 @saboteur("program.same-outputs", phases=("init",))
 class LeavesItsProgramInAFile(BridgeControl):
     """The blob is the path of a file of the host's, which is gone when the host is."""
