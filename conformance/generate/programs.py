@@ -8,7 +8,7 @@ import functools
 from collections.abc import Sequence
 
 from conformance.api.features import OF_DTYPES
-from conformance.generate import OPERATORS, THEMES_OF_PROGRAMS
+from conformance.generate import OPERATORS, THEMES_OF_PROGRAMS, TRAINING
 from conformance.generate.axes import AXES
 from conformance.generate.drawing import FLOATS, HUGE_SIZE, LARGE_SIZES, Draw
 from conformance.generate.grammar import RULES, Abandoned, Builder, Rule
@@ -33,7 +33,7 @@ _LAYOUTS = ("contiguous", "transposed", "swapped", "stepped", "offset", "expande
 FAMILIES = {
     **{theme: (theme,) for theme in THEMES_OF_PROGRAMS if theme != OPERATORS},
     "elementwise": ("elementwise", "flow"),
-    "training": ("elementwise", "matrices", "reductions", "networks", "views"),
+    TRAINING: ("elementwise", "matrices", "reductions", "networks", "views"),
 }  # fmt: skip
 
 
@@ -94,6 +94,9 @@ def draw_program(draw: Draw, scope: Scope, most: int | None = None) -> tuple[Pro
         _state(draw, scope, builder)
     focus: Sequence[Rule] = _rules(FAMILIES.get(scope.theme, ()), scope.traits, scope.missing)
     everything: Sequence[Rule] = _rules((), scope.traits, scope.missing, by_operators=scope.is_side_by_side)
+    if scope.theme == TRAINING and draw.chance(2):
+        # few rules are about the way back
+        focus = [each for each in everything if "trains" in each.traits] or focus
     if not scope.is_side_by_side and draw.chance(5):
         # a compiler that takes a program only as a whole, such as row by row, is given wholes of few kinds
         focus = everything = [draw.choice(focus or everything) for _ in range(3)]

@@ -260,3 +260,20 @@ def formula(b: Builder) -> None:
         return f"({left} {b.draw.of('-', '-', '+', '*', '/')} {right})"
 
     b.make("sub", f"{one} - {joined(b.draw.of(1, 2, 2, 3))}")
+
+
+@rule("elementwise", "elementwise", "non_finite", weight=3, operators=1)
+def by_a_law_of_some_numbers(b: Builder) -> None:
+    """What an algebra of real numbers would make simpler, and is true of positive ones, or of those that are not zero,
+    or not infinite."""
+    one = b.float_value()
+    if b.draw.chance(2):
+        one = b.make("relu", f"torch.relu({one})")[0]
+    b.make(*b.draw.of(
+        ("div", f"{one} / {one}"), ("sub", f"{one} - {one}"), ("mul", f"{one} * 0.0"),
+        ("sqrt", f"torch.sqrt({one} ** 2)"),
+        ("pow", f"({one} ** 4) ** 0.25"), ("pow", f"torch.sqrt({one}) ** 2"), ("log", f"torch.exp(torch.log({one}))"),
+        ("clamp", f"{one}.clamp(-1.0, 0.5).clamp(min=0.75)"), ("clamp", f"{one}.clamp(max=-0.5).clamp(-0.25, 2.0)"),
+        ("mul", f"{one}.abs() * torch.sign({one})"), ("div", f"1.0 / (1.0 / {one})"), ("neg", f"-torch.relu(-{one})"),
+        ("sub", f"2.0 - (2.0 - {one})"), ("abs", f"torch.abs({one} ** 3)"),
+    ))  # fmt: skip

@@ -221,7 +221,7 @@ def interpolate(b: Builder) -> None:
     b.make("interpolate", f"F.interpolate({one}, {size}, {mode})")
 
 
-@rule("networks", "in_place", "elementwise", "input_mutation", traits=("keeps_writes", "trains"))
+@rule("networks", "in_place", "elementwise", "input_mutation", traits=("keeps_writes", "trains"), weight=4, operators=1)
 def running_statistic(b: Builder) -> None:
     """A buffer is used, and brought up to date after that: what the backward pass needs is of what it was before."""
     one = b.float_value(least=1)
