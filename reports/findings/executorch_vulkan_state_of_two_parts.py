@@ -2,8 +2,8 @@
 
 Expected: one state. `tag_mutated_buffer`, by which the Vulkan, Core ML, MLX and QNN partitioners tag buffers, gives one
 that several parts use to one of these, although it says that it tags those whose users are all in one partition. The
-others get a copy that nobody writes: each call computes with what the buffer was at first, and nothing says so. Vulkan's
-partitioner shows it ahead of time; without a delegate the program has the buffer, and writes it.
+others get a copy that nobody writes: each call computes with what the buffer was at first, and nothing says so.
+Vulkan's partitioner shows it ahead of time; without a delegate the program has the buffer, and writes it.
 """
 
 import sys
@@ -29,7 +29,9 @@ class Counting(torch.nn.Module):
 for partitioner in (None, [VulkanPartitioner()]):
     exported = torch.export.export(Counting().eval(), (torch.ones(4),))
     lowered = to_edge_transform_and_lower(exported, partitioner=partitioner).exported_program()
-    parts = {name: part.original_module.graph_signature for name, part, _ in get_lowered_submodules(lowered.graph_module)}
+    parts = {
+        name: part.original_module.graph_signature for name, part, _ in get_lowered_submodules(lowered.graph_module)
+    }
     parts |= {"the program": lowered.graph_signature}
     reads = {name for name, signature in parts.items() if "total" in signature.inputs_to_buffers.values()}
     writes = {name for name, signature in parts.items() if "total" in signature.buffers_to_mutate.values()}

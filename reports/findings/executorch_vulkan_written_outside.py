@@ -1,8 +1,8 @@
 """ExecuTorch's helper for partitioners: a buffer that a part reads, and a node outside of it writes, ends lowering.
 
-Expected: a buffer that stays the program's. `tag_mutated_buffer`, by which the Vulkan, Core ML, MLX and QNN partitioners
-tag buffers, asks who reads a buffer and not who writes it; `to_backend` then moves it into the delegate, and the write has
-nothing left to go to. The same program lowers without a delegate.
+Expected: a buffer that stays the program's. `tag_mutated_buffer`, by which the Vulkan, Core ML, MLX and QNN
+partitioners tag buffers, asks who reads a buffer and not who writes it; `to_backend` then moves it into the delegate,
+and the write has nothing left to go to. The same program lowers without a delegate.
 """
 
 import sys

@@ -94,7 +94,7 @@ def test_wrong_inputs(host: ExecuTorchDevice, target: ExecuTorchDevice, case: Pr
         assert_calls(target, methods, case.calls, f"{case.name}, after {what} was refused")
 
 
-@clause("execute.instances", source=EVERY_INIT, cases=("parameters", "running_sum"))
+@clause("execute.instances", source=EVERY_INIT, cases=("parameters", "running_sum", "denormalised"))
 def test_instances(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
     """Many programs of one .pte, and of a twin with other weights, live and die in any order, each with its own weights
     and its own state."""

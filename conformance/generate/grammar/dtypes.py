@@ -150,6 +150,17 @@ def by_what_changes_no_value(b: Builder) -> None:
     b.make(name, text)
 
 
+@rule("dtypes", "mixed_dtypes", "integers", "elementwise", weight=3, operators=1)
+def by_equal_numbers(b: Builder) -> None:
+    """Numbers that are equal in Python, one of which makes integers and the other floating-point numbers."""
+    one = b.pick(lambda value: value.integral)
+    name, operation = b.draw.of(("mul", "*"), ("sub", "-"), ("add", "+"))
+    number = b.draw.of("2", "1", "3")
+    (whole,) = b.make(name, f"{one} {operation} {number}")
+    (other,) = b.make(name, f"{one} {operation} {number}.0")
+    b.make("add", b.draw.of(f"{whole} // 2 + {other} * 0.5", f"{other} / 3 - {whole} % 2"))
+
+
 @rule("dtypes", "mixed_dtypes", "integers", weight=3, operators=1)
 def wraps_around(b: Builder) -> None:
     """Arithmetic in a narrow dtype, and then in a wide one: what was lost stays lost."""

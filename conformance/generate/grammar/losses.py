@@ -22,7 +22,7 @@ def losses(b: Builder) -> None:
     b.make(name, f"F.{name}({one}, {other}{options})")
 
 
-@rule("reductions", "reductions", "integers", weight=4, operators=2)
+@rule("reductions", "reductions", "integers", weight=6, operators=2)
 def cross_entropy(b: Builder) -> None:
     """Of rows, or of the places of pictures, some of which may be padded: these count in no mean."""
     one = b.pick(lambda value: value.floating and value.rank in (2, 3, 4))

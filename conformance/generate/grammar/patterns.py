@@ -258,7 +258,7 @@ def in_another_dtype(b: Builder) -> None:
     b.make(name, f"{owner}.{name}({one}, dim={b.dim(one)}, dtype=torch.{wider})")
 
 
-@rule("views", "views", weight=3, operators=1)
+@rule("views", "views", weight=5, operators=1)
 def apart_and_together(b: Builder) -> None:
     one = given = b.pick(lambda value: value.rank >= 1)
     dim = b.dim(one)
@@ -274,7 +274,8 @@ def apart_and_together(b: Builder) -> None:
     )
     first, second = b.make("split", how, several=2)
     other = b.make("add", f"{given} + 1")[0] if one is not given else None
-    parts = b.draw.of(f"{first}, {second}", f"{second}, {first}", f"{first}, {first}", f"{second}")
+    turned = f"{second}, {first}"
+    parts = b.draw.of(f"{first}, {second}", turned, turned, f"{first}, {first}", f"{second}")
     joined = b.make("cat", f"torch.cat([{parts}], dim={b.draw.of(dim, dim, 0)})")[0]
     if other is not None and not b.draw.chance(4):
         b.make("add", f"{joined} + {other}.sum()")

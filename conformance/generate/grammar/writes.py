@@ -139,9 +139,40 @@ def moved_up(b: Builder) -> None:
     b.make("add", f"{older} + {newer}")
 
 
+@rule("writes", "in_place", "elementwise", weight=5, operators=1)
+def computed_before_it_changes(b: Builder) -> None:
+    """What was computed of a value stays what it was when that value changes, and is computed with only then."""
+    given = b.traits.keeps_writes and "input_mutation" not in b.missing and b.draw.chance(2)
+    if given:
+        target = b.pick(lambda value: value.floating and value.origin == "argument")
+    else:
+        target = b.make("clone", f"{b.float_value()}.clone()")[0]
+    name, text = b.draw.of(
+        ("mul", f"{target} * 2.0"), ("add", f"{target} + 1.0"), ("sigmoid", f"torch.sigmoid({target})")
+    )
+    (made,) = b.make(name, text)
+    statement = _change(b, target)
+    b.write(_operator(statement), statement, *["writes"] * given)
+    b.make(*b.draw.of(("add", f"{made} + 1.0"), ("relu", f"torch.relu({made})"), ("mul", f"{made} * {target}")))
+
+
+@rule("writes", "in_place", "elementwise", "parameters", "views", weight=3, operators=1)
+def made_of_a_weight_and_changed(b: Builder) -> None:
+    """What is computed of weights alone could be computed once, were it not written to in each call."""
+    one = b.float_value(least=1)
+    weight = b.parameter(TensorSpec(one.dtype_name, one.shape[-1:], "contiguous", "ordinary", b.draw.seed(), grad=True))
+    (scaled,) = b.make("mul", f"{weight} * 2.0")
+    b.write("add_", b.draw.of(f"{scaled}[:1].add_(1)", f"{scaled}.add_(1)", f"{scaled}[..., -1:] += 2"))
+    b.make("mul", f"{one} * {scaled}")
+
+
 @rule("writes", "in_place", "elementwise", weight=2)
 def functional_in_place(b: Builder) -> None:
     one = b.make("clone", f"{b.float_value()}.clone()")[0]
+    if b.draw.chance(3):
+        b.write("relu_", b.draw.of(f"F.relu({one}, True)", f"F.leaky_relu({one}, 0.1, True)"))
+        b.make("add", f"{one} + 1")
+        return
     name, text = b.draw.of(
         ("relu_", f"F.relu({one}, inplace=True)"), ("hardtanh_", f"F.hardtanh({one}, inplace=True)"),
         ("exp_", f"{one}.exp_()"), ("sigmoid_", f"torch.sigmoid_({one})"),

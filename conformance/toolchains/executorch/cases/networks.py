@@ -247,3 +247,69 @@ class NearlyAttention(torch.nn.Module):
     def forward(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         columns = torch.softmax(query @ key.transpose(-1, -2) / 2.0, dim=-2) @ value
         return columns, torch.softmax(query @ key.permute(0, 3, 1, 2) / 2.0, dim=-1) @ value
+
+
+@case(
+    "norms_between",
+    f.matmul,
+    f.parameters,
+    f.elementwise,
+    f.reductions,
+    samples=twice(lambda make: (make.floats(5, 8),)),
+)
+class NormsBetween(torch.nn.Module):
+    """Layers whose activations end in norms, which delegates of few operators leave out: three parts, each of which
+    ends otherwise, and the last in what may be negative."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second, self.last = torch.nn.Linear(8, 6), torch.nn.Linear(6, 6), torch.nn.Linear(6, 4)
+        self.norm, self.other = torch.nn.LayerNorm(6), torch.nn.LayerNorm(6)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.norm(functional.relu(self.first(x)))
+        return self.last(self.other(functional.hardtanh(self.second(x), -0.5, 0.25)))
+
+
+@case(
+    "residual_blocks",
+    f.convolution,
+    f.parameters,
+    f.elementwise,
+    f.reductions,
+    f.matmul,
+    samples=twice(lambda make: (make.floats(1, 2, 5, 6),)),
+)
+class ResidualBlocks(torch.nn.Module):
+    """What an activation gives goes on inside a block, and past it to a sum that delegates of few operators leave."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem, self.last = torch.nn.Conv2d(2, 3, 3), torch.nn.Linear(3, 2)
+        self.bodies = torch.nn.ModuleList(
+            torch.nn.Sequential(torch.nn.Conv2d(3, 3, 3, padding=1), torch.nn.BatchNorm2d(3), torch.nn.ReLU())
+            for _ in "ab"
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = torch.tanh(self.stem(x))
+        for body in self.bodies:
+            x = functional.relu(x + body(x))
+        return self.last(x.mean((2, 3)))
+
+
+@case("denormalised", f.matmul, f.parameters, f.elementwise, samples=twice(lambda make: (make.floats(3, 4),)))
+class Denormalised(torch.nn.Module):
+    """What a layer predicts is brought to the scale of what it predicts, by numbers that the model has."""
+
+    spread: Tensor
+    mean: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 3)
+        self.register_buffer("spread", torch.rand(3) + 2.0)
+        self.register_buffer("mean", torch.randn(3) * 5.0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.linear(x) * self.spread + self.mean

@@ -112,21 +112,22 @@ class TwoMethods(torch.nn.Module):
     f.several_methods,
     f.parameters,
     methods=("forward", "other"),
-    samples=lambda make: {name: [(make.floats(2, 4),) for _ in range(2)] for name in ("forward", "other")},
+    samples=lambda make: {name: [(make.floats(2, 32),) for _ in range(2)] for name in ("forward", "other")},
 )
 class SameSignatures(torch.nn.Module):
-    """Methods of one shape that differ in their numbers alone: weights, and constants, which have one name in each."""
+    """Methods of one shape that differ in their numbers alone: weights, and constants, which have one name in each, and
+    are long enough to be worth keeping once."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.weight = torch.nn.Parameter(torch.randn(4))
-        self.second = torch.nn.Parameter(torch.randn(4))
+        self.weight = torch.nn.Parameter(torch.randn(32))
+        self.second = torch.nn.Parameter(torch.randn(32))
 
     def forward(self, x: Tensor) -> Tensor:
-        return x * torch.tensor([0.5, -1.0, 2.0, 0.25]) - self.weight
+        return x * torch.tensor([0.5, -1.0, 2.0, 0.25] * 8) - self.weight
 
     def other(self, x: Tensor) -> Tensor:
-        return x * torch.tensor([3.0, 0.25, -0.5, 1.5]) - self.second
+        return x * torch.tensor([3.0, 0.25, -0.5, 1.5] * 8) - self.second
 
 
 @case(
@@ -159,6 +160,27 @@ class DynamicLinear(torch.nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.relu(self.linear(x))
+
+
+@case(
+    "dynamic_scores",
+    f.dynamic_shapes,
+    f.parameters,
+    f.matmul,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.floats(rows, 4),) for rows in (5, 2, 16, 9, 3)]},
+)
+class DynamicScores(torch.nn.Module):
+    """Scores of as many rows as come, which end in a softmax."""
+
+    dynamic: ClassVar[Any] = {"forward": ({0: ("rows", 2, 16)},)}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.softmax(self.linear(x), dim=-1)
 
 
 @case(
