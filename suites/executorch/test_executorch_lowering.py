@@ -28,7 +28,7 @@ EVERY_CASE: tuple[str, ...] = ()
 #: What every backend takes.
 FLOOR = ("add", "add_sub")
 REPRESENTATIVE = ("add", "parameters", "conv_net", "two_methods")
-STATEFUL = ("running_sum", "shifting_window", "state_of_two_parts", "written_by_a_scan")
+STATEFUL = ("running_sum", "shifting_window")
 
 
 clause = clauses(source=SAME_PROGRAM, level=Level.CORE)

@@ -135,9 +135,8 @@ def of_booleans(b: Builder) -> None:
 @rule("dtypes", "mixed_dtypes", "booleans", weight=3, operators=1)
 def by_what_changes_no_value(b: Builder) -> None:
     """A number that changes no value changes the dtype: masks and indices become floating-point numbers by it."""
-    one = b.pick(lambda value: not value.dtype.is_complex)
-    if one.floating and not b.draw.chance(4):
-        one = b.make("gt", f"{one} > 0.25")[0]
+    value = b.pick(lambda value: not value.dtype.is_complex)
+    one = f"({value} > 0.25)" if value.floating and not b.draw.chance(4) else str(value)
     name, text = b.draw.of(
         ("mul", f"{one} * 1.0"),
         ("div", f"{one} / 1"),
@@ -156,9 +155,8 @@ def by_equal_numbers(b: Builder) -> None:
     one = b.pick(lambda value: value.integral)
     name, operation = b.draw.of(("mul", "*"), ("sub", "-"), ("add", "+"))
     number = b.draw.of("2", "1", "3")
-    (whole,) = b.make(name, f"{one} {operation} {number}")
-    (other,) = b.make(name, f"{one} {operation} {number}.0")
-    b.make("add", b.draw.of(f"{whole} // 2 + {other} * 0.5", f"{other} / 3 - {whole} % 2"))
+    whole, other = f"({one} {operation} {number})", f"({one} {operation} {number}.0)"
+    b.make(name, b.draw.of(f"{whole} // 2 + {other} * 0.5", f"{other} / 3 - {whole} % 2"))
 
 
 @rule("dtypes", "mixed_dtypes", "integers", weight=3, operators=1)

@@ -266,9 +266,7 @@ def formula(b: Builder) -> None:
 def by_a_law_of_some_numbers(b: Builder) -> None:
     """What an algebra of real numbers would make simpler, and is true of positive ones, or of those that are not zero,
     or not infinite."""
-    one = b.float_value()
-    if b.draw.chance(2):
-        one = b.make("relu", f"torch.relu({one})")[0]
+    one = b.draw.of("{}", "torch.relu({})").format(b.float_value())
     b.make(*b.draw.of(
         ("div", f"{one} / {one}"), ("sub", f"{one} - {one}"), ("mul", f"{one} * 0.0"),
         ("sqrt", f"torch.sqrt({one} ** 2)"),

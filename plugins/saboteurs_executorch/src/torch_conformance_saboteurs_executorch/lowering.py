@@ -217,7 +217,7 @@ class TakesStateForAConstant(BridgeControl):
         return 0
 
 
-@saboteur("delegate.mutable-state", phases=("run", "lower"))
+@saboteur("delegate.outputs", phases=("run", "lower"))
 class TakesStateOfOtherParts(BridgeControl):
     """A buffer that several parts read is the state of each, as ExecuTorch's helper has it: one writes, and the others
     have what it was at first."""
