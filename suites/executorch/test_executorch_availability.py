@@ -9,7 +9,7 @@ from conformance.api.verdicts import NotApplicable, NotExercised
 from conformance.compare.assertions import assert_close
 from conformance.contract import Control, Level, clauses
 from conformance.discovery.describing import Description
-from conformance.toolchains.executorch.assertions import assert_calls, assert_computes
+from conformance.toolchains.executorch.assertions import assert_calls, assert_computes, check_called
 from conformance.toolchains.executorch.client import ExecuTorchDevice, PreparedCase
 from conformance.toolchains.executorch.promises import AVAILABLE, REGISTERED, TABLE
 
@@ -49,7 +49,9 @@ def test_unregistered(host: ExecuTorchDevice, bare: ExecuTorchDevice, case: Prep
     """Where the delegate is not registered a program loads, and its method is refused; the log names the delegate."""
     if backend.name in bare.registered():
         raise NotApplicable(f"the runtime itself brings {backend.name}: there is no process without it")
-    loaded = bare.load(host.emit(host.lower(case)))
+    program = host.emit(host.lower(case))
+    check_called(host.contents(program), backend.name, ["forward"], case.name)
+    loaded = bare.load(program)
     with refused("loading a method whose delegate is not registered") as refusal:
         bare.load_method(loaded, "forward")
     said = refusal.error.stderr if refusal.error else ""
@@ -60,6 +62,7 @@ def test_unregistered(host: ExecuTorchDevice, bare: ExecuTorchDevice, case: Prep
 def test_claim(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase, backend: Description) -> None:
     """is_available is true exactly where a method can be loaded and run."""
     program = host.emit(host.lower(case))
+    check_called(host.contents(program), backend.name, ["forward"], case.name)
     if target.available(backend.name)[0]:
         assert_computes(target, program, case, f"{case.name}, where the delegate says that it is available")
     else:
