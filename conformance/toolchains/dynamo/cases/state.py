@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._higher_order_ops.while_loop import while_loop
 from torch.nn import functional
 
 from conformance.api import features as f
@@ -116,6 +117,23 @@ class Cond(torch.nn.Module):
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         taken = torch.cond(x.sum() > 0, lambda a, b: torch.relu(b) - a * 2, lambda a, b: a - b * 3, (x, y))
         return taken * 2 - y
+
+
+@case(
+    "while_loop",
+    f.control_flow,
+    f.booleans,
+    f.integers,
+    samples=lambda make: {"forward": [(make.floats(3), torch.tensor(turns)) for turns in (3, 0, 5)]},
+    touches=(f.zero_dim, f.mixed_dtypes),
+)
+class WhileLoop(torch.nn.Module):
+    """A loop that stays one in the graph, and may end before its first turn."""
+
+    def forward(self, x: Tensor, turns: Tensor) -> Tensor:
+        begun = (torch.zeros((), dtype=torch.int64), torch.relu(x), turns)
+        ended = while_loop(lambda i, y, most: i < most, lambda i, y, most: (i + 1, y * 0.5 + 1.0, most.clone()), begun)
+        return ended[1] * 2 - ended[0]
 
 
 @case("loop", samples=lambda make: {"forward": [(make.floats(3), make.floats(3), 3) for _ in "ab"]})
