@@ -233,6 +233,8 @@ class Player:
         call, number = step.call, next(self._calls)
         module = self.models[self._model_of[step.model]]
         arguments = self._given(step, call)
+        if step.action != "fail":  # one that raises has its arguments all the same
+            self._arguments[step.model] = (call, arguments)
         if call.train != module.training:
             module.train(call.train)
         leaves = [each for each in arguments if isinstance(each, torch.Tensor) and each.requires_grad]
@@ -280,8 +282,6 @@ class Player:
             row["written"] |= no_longer_given(given, call.upstream)
         # what is memory of an argument or of the model may change by later steps, and does so in plain PyTorch too
         self._held.keep(number, result, was=None if row["aliases"] else kept)
-        if step.action != "fail":
-            self._arguments[step.model] = (call, arguments)
         return row
 
     def _given(self, step: Step, call: Call) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -157,3 +158,22 @@ def test_who_takes_what_autograd_counts_for_all_that_is_written_is_seen(how: str
         return lambda given: known.setdefault((id(given), given._version), module(given)).clone()
 
     assert found(trial, remembering) == observables
+
+
+def test_a_call_that_raises_has_its_arguments_filled_anew_all_the_same() -> None:
+    trial = trial_of("v0 = x0 + 1.0", MANY)
+    longer = dataclasses.replace(MANY, shape=(MANY.shape[0] + 1, *MANY.shape[1:]))
+    steps = (*trial.steps, Step("call", call=Call((longer,))), Step("refill", call=Call((longer,))))
+    trial = dataclasses.replace(trial, steps=steps)
+
+    def refusing_the_second(module: torch.nn.Module) -> Callable[..., Any]:
+        calls = itertools.count(1)
+
+        def called(x: torch.Tensor) -> Any:
+            if next(calls) == 2:
+                raise RuntimeError("not today")
+            return module(x)
+
+        return called
+
+    assert found(trial, refusing_the_second) == ["error"]
