@@ -135,8 +135,8 @@ def of_booleans(b: Builder) -> None:
 @rule("dtypes", "mixed_dtypes", "booleans", weight=3, operators=1)
 def by_what_changes_no_value(b: Builder) -> None:
     """A number that changes no value changes the dtype: masks and indices become floating-point numbers by it."""
-    value = b.pick(lambda value: not value.dtype.is_complex)
-    one = f"({value} > 0.25)" if value.floating and not b.draw.chance(4) else str(value)
+    given = b.pick(lambda value: not value.dtype.is_complex)
+    one = f"({given} > 0.25)" if given.floating and not b.draw.chance(4) else str(given)
     name, text = b.draw.of(
         ("mul", f"{one} * 1.0"),
         ("div", f"{one} / 1"),

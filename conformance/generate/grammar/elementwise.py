@@ -264,8 +264,8 @@ def formula(b: Builder) -> None:
 
 @rule("elementwise", "elementwise", "non_finite", weight=3, operators=1)
 def by_a_law_of_some_numbers(b: Builder) -> None:
-    """What an algebra of real numbers would make simpler, and is true of positive ones, or of those that are not zero,
-    or not infinite."""
+    """What algebra makes simpler, by laws that hold for positive numbers alone, or for those that are neither zero nor
+    infinite."""
     one = b.draw.of("{}", "torch.relu({})").format(b.float_value())
     b.make(*b.draw.of(
         ("div", f"{one} / {one}"), ("sub", f"{one} - {one}"), ("mul", f"{one} * 0.0"),
