@@ -29,7 +29,8 @@ AXES: Mapping[str, tuple[str, ...]] = {
     ),
     "mode": (
         "grad", "no_grad", "inference", "autocast", "deterministic", "default float64", "backward", "train", "thread",
-        "non-leaf", "requires grad", "call in between", "gradient layout", "one result", "back again",
+        "non-leaf", "requires grad", "call in between", "fewer rows in between", "gradient layout",
+        "one result", "back again", "second derivative",
     ),
     "event": (
         "first call", "later call", "second model", "lowered again", "lowered in a mode", "elsewhere", "dynamic",

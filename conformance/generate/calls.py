@@ -89,6 +89,8 @@ class Calls:
             pairs = [pair for pair in itertools.combinations(range(len(call.arguments)), 2) if _alike(call, *pair)]
             if pairs:
                 tied = (*draw.choice(pairs), draw.of("same", "overlap"))
+        again = backward and draw.chance(5)
+        between = backward and not self._writes and draw.chance(4)
         return dataclasses.replace(
             call,
             mode=mode,
@@ -96,10 +98,12 @@ class Calls:
             train=traits.trains and draw.chance(2 if backward else 4) != self._is_random,
             thread=draw.chance(6),
             non_leaf=backward and not self._writes and draw.chance(4),
-            between=backward and not self._writes and draw.chance(4),
+            between=between,
+            fewer=between and "broadcasting" not in self._scope.missing and draw.chance(3),
             upstream=draw.choice(UPSTREAM) if backward and draw.chance(3) else "",
             begin=draw.of("first", "last") if backward and draw.chance(4) else "",
-            again=backward and draw.chance(5),
+            again=again,
+            second=backward and not again and not self._writes and draw.chance(8),
             differentiable=mode == "grad" and not backward and not self._writes and draw.chance(5),
             tied=tied,
             method=self._method(),

@@ -50,13 +50,24 @@ def arguments_of(call: Call, *, wide: bool = False) -> list[Any]:
     return made
 
 
-def with_other_values(arguments: Sequence[Any]) -> list[Any]:
-    """Arguments of the same sizes and dtypes, with other numbers in those that are floats."""
-    return [
+def with_other_values(arguments: Sequence[Any], *, fewer: bool = False) -> list[Any]:
+    """Arguments of the same dtypes, with other numbers in those that are floats. They have the same sizes, or if
+    ``fewer`` one row less in each tensor that has as many as the first."""
+    others = [
         (each.detach() * 0.5 + 1).requires_grad_(each.requires_grad)
         if isinstance(each, torch.Tensor) and each.is_floating_point()
         else each
         for each in arguments
+    ]
+    tensors = [each for each in others if isinstance(each, torch.Tensor) and each.dim()]
+    if not fewer or not tensors or len(tensors[0]) < 2:
+        return others
+    rows = len(tensors[0])
+    return [
+        each.detach()[:-1].clone().requires_grad_(each.requires_grad)
+        if isinstance(each, torch.Tensor) and each.dim() and len(each) == rows
+        else each
+        for each in others
     ]
 
 

@@ -27,7 +27,7 @@ from conformance.generate.randomness import (
     random_steps,
     without_random_numbers,
 )
-from conformance.generate.steps import BEYOND, Trial
+from conformance.generate.steps import BEYOND, Call, Trial
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -257,20 +257,19 @@ class _Judge:
         exact, noisy = self._others(number, lambda each: each.get("gradients"))
         due, given = len(eager["gradients"]), len(row["gradients"])
         call = self._trial.steps[number].call
-        leaves = due // 2 if call is not None and call.again else due
+        leaves = due // 2 if call is not None and (call.again or call.second) else due
         once = given == leaves < due  # the second pass was refused
+        how = "gone back to again" if call is not None and call.again else "of gradients"
         if due != given and not once:
             # what requires grad has changed by then
             yield Divergence(number, "gradients", f"{where}: expected {due} gradients, found {given}")
             return
         for place, (one, other) in enumerate(zip(row["gradients"], eager["gradients"], strict=not once)):
-            name = f"gradient {place}" if place < leaves else f"gradient {place - leaves}, gone back to again"
+            name = f"gradient {place}" if place < leaves else f"gradient {place - leaves}, {how}"
             differs = functools.partial(_of_a_part, number, where, name, "gradients")
             if (one is None) != (other is None):
-                # a gradient that is missing, or one of zeros in its place
-                if other is None and one is not None and not bool(one.any()):
-                    continue
-                yield differs(f"expected {_shown(other)}, found {_shown(one)}")
+                if not _may_be_missing(one if other is None else other, call, later=place >= leaves):
+                    yield differs(f"expected {_shown(other)}, found {_shown(one)}")
             elif other is not None and one.dtype != other.dtype:
                 yield differs(f"expected {other.dtype}, found {one.dtype}")
             elif other is not None and one.shape != other.shape:
@@ -322,6 +321,14 @@ class _Judge:
         if row.get("kept", 0) > eager.get("kept", 0):
             text = f"{row['kept']} tensors of calls are in memory when all is dropped; in plain PyTorch {eager['kept']}"
             yield Divergence(number, "memory", text, "release")
+
+
+def _may_be_missing(gradient: torch.Tensor | None, call: Call | None, *, later: bool) -> bool:
+    """Whether it is as good to have no gradient as to have this one, of zeros: where it is one of gradients, or where
+    one goes back from some results alone, and AOT Autograd gives zeros for what leads to the others."""
+    if gradient is None or call is None or bool(gradient.any()):
+        return False
+    return bool(call.begin) or (call.second and later)
 
 
 def _of_a_part(number: int, where: str, place: str, observable: str, text: str) -> Divergence:

@@ -250,11 +250,17 @@ class Player:
                         within = modes()
                         made["result"] = self._method(step.model, call.method)(*arguments)
                         if call.between:
-                            self._method(step.model, call.method)(*with_other_values(arguments))
+                            self._method(step.model, call.method)(*with_other_values(arguments, fewer=call.fewer))
                         made["modes"] = modes_since(within)
                     if call.backward:
                         made["gradients"] = gradients_of(
-                            made["result"], leaves, call.upstream, given, call.begin, again=call.again
+                            made["result"],
+                            leaves,
+                            call.upstream,
+                            given,
+                            call.begin,
+                            again=call.again,
+                            second=call.second,
                         )
             except NotLowered as error:
                 made.update(raised=_raised(error.reason), phase="lower")

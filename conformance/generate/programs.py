@@ -13,6 +13,7 @@ from conformance.generate.axes import AXES
 from conformance.generate.drawing import FLOATS, HUGE_SIZE, LARGE_SIZES, Draw
 from conformance.generate.grammar import RULES, Abandoned, Builder, Rule
 from conformance.generate.grammar.flow import where_given, with_listed_numbers
+from conformance.generate.grammar.losses import LOSSES
 from conformance.generate.grammar.rules import RuleFunction
 from conformance.generate.program import SECOND, Absent, Argument, Listed, Program, Scalar, TensorSpec
 from conformance.toolchains import ProgramTraits
@@ -108,6 +109,8 @@ def draw_program(draw: Draw, scope: Scope, most: int | None = None) -> tuple[Pro
         _begin_with(builder, with_listed_numbers)
     wanted = 1 + draw.upto(most - 1) if not draw.chance(40) else _MANY_STATEMENTS
     _statements(builder, wanted, focus, everything)
+    if scope.theme == TRAINING and draw.chance(3):
+        _end_in_a_loss(builder, everything)
     result = _result(draw, scope, builder)
     program = builder.program(result)
     if not scope.takes_methods or not draw.chance(5):
@@ -172,6 +175,15 @@ def _write_first(builder: Builder, scope: Scope) -> None:
 def _begin_with(builder: Builder, function: RuleFunction) -> None:
     with contextlib.suppress(Abandoned):
         function(builder)
+
+
+def _end_in_a_loss(builder: Builder, everything: Sequence[Rule]) -> None:
+    """End as training does, in a number that says how far what was computed is from what it should be."""
+    losses = [each.function for each in everything if each.function in LOSSES]
+    if losses:
+        builder.begin_statement(builder.values[-1])
+        with contextlib.suppress(Abandoned):
+            builder.draw.choice(losses)(builder)
 
 
 def _arguments(draw: Draw, scope: Scope, builder: Builder) -> list[Argument]:

@@ -23,9 +23,11 @@ class Call:
     result, ``train`` puts the model into training, ``thread`` makes the call in a fresh thread; ``non_leaf`` says that
     arguments which require grad were computed, as by a layer before the model; ``differentiable``, that arguments
     require grad although nothing goes back; ``between``, that the model is called once more, with other values, before
-    it is gone back from the result; ``upstream``, one of UPSTREAM or "", how the gradients lie in memory with which
-    going back begins; ``begin`` is "first" or "last" where it begins at one of several results, as a loss is of
-    logits and not of the features beside them; ``again``, that it is gone back twice, as from two losses.
+    it is gone back from the result, and ``fewer``, that this call has a row less, as the last batch may; ``upstream``,
+    one of UPSTREAM or "", how the gradients lie in memory with which going back begins; ``begin`` is "first" or "last"
+    where it begins at one of several results, as a loss is of logits and not of the features beside them; ``again``,
+    that it is gone back twice, as from two losses; ``second``, that it is gone back from the gradients too, as where a
+    loss speaks of them.
     """
 
     arguments: tuple[Argument, ...]
@@ -38,9 +40,11 @@ class Call:
     non_leaf: bool = False
     differentiable: bool = False
     between: bool = False
+    fewer: bool = False
     upstream: str = ""
     begin: str = ""
     again: bool = False
+    second: bool = False
 
     @property
     def flags(self) -> dict[str, bool]:
@@ -52,9 +56,11 @@ class Call:
             "non-leaf": self.non_leaf,
             "requires grad": self.differentiable,
             "call in between": self.between,
+            "fewer rows in between": self.fewer,
             "gradient layout": bool(self.upstream),
             "one result": bool(self.begin),
             "back again": self.again,
+            "second derivative": self.second,
         }
 
     @property

@@ -124,17 +124,25 @@ def test_backward_again(
     cases=("chain", "matmul"),
     control=Control.STAND_INS,
 )
-def test_double_backward(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase, record: Record) -> None:
+def test_double_backward(
+    backend: Description,
+    host: DynamoDevice,
+    bare: DynamoDevice,
+    case: PreparedCase,
+    other_case: Callable[[str], PreparedCase],
+    record: Record,
+) -> None:
     """Gradients of gradients are right, or refused with an error; they are never wrong, and never silently missing."""
-    compiled = host.compile(case)
-    try:
-        found = host.differentiate_twice(compiled, case.call.inputs)
-    except SubjectError as error:
-        check("backward" in error.text, f"expected an error that speaks of double backward, found {error}")
-        record.note(f"Double backward is refused: {error.text.strip().splitlines()[0]:.200}")
-        return
-    expected = bare.differentiate_twice(bare.build(case), case.call.inputs)
-    assert_close(found, expected, f"{case.name}: gradients of gradients")
+    needed = (features.elementwise, features.matmul, features.parameters)
+    for each in (case, *([other_case("activated")] if all(map(backend.has, needed)) else [])):
+        try:
+            found = host.differentiate_twice(host.compile(each), each.call.inputs)
+        except SubjectError as error:
+            check("backward" in error.text, f"expected an error that speaks of double backward, found {error}")
+            record.note(f"Double backward is refused: {error.text.strip().splitlines()[0]:.200}")
+            continue
+        expected = bare.differentiate_twice(bare.build(each), each.call.inputs)
+        assert_close(found, expected, f"{each.name}: gradients of gradients")
 
 
 @clause("training.dropout", source=(AUTOGRAD, DROPOUT), level=Level.COMPLETE, cases=("dropout",))

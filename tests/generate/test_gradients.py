@@ -92,3 +92,52 @@ def test_who_goes_back_twice_gets_both_gradients_or_is_told_of_retain_graph(habi
     expected = {"overwrites": ["gradients", "gradients"], "lets go": ["error"]}
     doubled: Any = Doubled.apply
     assert found(trial, lambda module: doubled) == expected.get(habit, [])
+
+
+class Final(torch.autograd.Function):
+    """The same value, which is not gone back from, as AOT Autograd has it."""
+
+    @staticmethod
+    def forward(context: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.clone()
+
+    @staticmethod
+    def backward(context: Any, gradient: torch.Tensor) -> Any:
+        raise RuntimeError("this does not currently support double backward")
+
+
+@pytest.mark.parametrize(
+    ("habit", "expected"),
+    [("differentiates", []), ("refuses", []), ("constant", ["gradients"]), ("detached", ["gradients"])],
+)
+def test_gradients_of_gradients_are_right_or_refused(habit: str, expected: list[str]) -> None:
+    class Swish(torch.autograd.Function):
+        @staticmethod
+        def forward(context: Any, x: torch.Tensor) -> Any:
+            context.save_for_backward(x)
+            context.gate = torch.sigmoid(x)
+            return x * context.gate
+
+        @staticmethod
+        def backward(context: Any, gradient: torch.Tensor) -> Any:
+            (x,) = context.saved_tensors
+            gate = context.gate if habit == "constant" else torch.sigmoid(x)
+            made = gradient * (gate + x * gate * (1 - gate))
+            if habit == "refuses":
+                return Final.apply(made)  # type: ignore[no-untyped-call]
+            return made.detach() if habit == "detached" else made
+
+    swish: Any = Swish
+    given = TensorSpec("float32", (3,), seed=1, grad=True)
+    trial = trial_of("v0 = F.silu(x0)", given, mode="grad", backward=True, second=True)
+    assert found(trial, lambda module: swish.apply) == expected
+
+
+@pytest.mark.parametrize(("begin", "expected"), [("", ["gradients"]), ("first", [])])
+def test_zeros_stand_for_no_gradient_only_where_not_all_results_are_gone_back_from(
+    begin: str, expected: list[str]
+) -> None:
+    """An optimizer changes a weight whose gradient is zero, and leaves alone one that has none."""
+    specs = [TensorSpec("float32", (3,), seed=seed, grad=True) for seed in (1, 2)]
+    trial = trial_of("v0 = x0 * x1.detach()", *specs, mode="grad", backward=True, begin=begin)
+    assert found(trial, lambda module: lambda one, other: one * other.detach() + other * 0) == expected

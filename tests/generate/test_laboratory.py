@@ -91,10 +91,12 @@ def observables(trial: Trial, backend: Backend) -> list[str]:
     return [each.observable for each in laboratory.differences(trial)]
 
 
-def trial_of(*lines: Line, result: str, backward: bool = False, between: bool = False) -> Trial:
+def trial_of(*lines: Line, result: str, backward: bool = False, between: bool = False, fewer: bool = False) -> Trial:
     """A trial of one call of a program of ``x0``, a tensor of six elements."""
     program = Program((("x0", "Tensor"),), lines, result)
-    call = Call((TensorSpec("float32", (6,), grad=backward),), mode="grad", backward=backward, between=between)
+    call = Call(
+        (TensorSpec("float32", (6,), grad=backward),), mode="grad", backward=backward, between=between, fewer=fewer
+    )
     return Trial((program,), (Step("model"), Step("lower"), Step("call", call=call)))
 
 
@@ -226,6 +228,27 @@ class OneTape(torch.autograd.Function):
 def test_a_call_in_between_shows_what_is_kept_for_the_way_back(between: bool, found: list[str]) -> None:
     trial = trial_of(Line("mul", "v0 = x0 * x0"), result="v0", backward=True, between=between)
     assert observables(trial, Backend(OneTape.apply)) == found
+
+
+class OneSize(torch.autograd.Function):
+    """The same, of whose gradients as many rows are right as the latest call has."""
+
+    rows: int
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        OneSize.rows = len(x)
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, *given: torch.Tensor) -> torch.Tensor:
+        return 2 * given[0] * (torch.arange(len(given[0])) < OneSize.rows)
+
+
+@pytest.mark.parametrize(("fewer", "found"), [(False, []), (True, ["gradients"])])
+def test_a_call_of_fewer_rows_in_between_shows_what_is_known_of_sizes(fewer: bool, found: list[str]) -> None:
+    trial = trial_of(Line("mul", "v0 = x0 * 2"), result="v0", backward=True, between=True, fewer=fewer)
+    assert observables(trial, Backend(OneSize.apply)) == found
 
 
 class Interrupted(Device):

@@ -51,7 +51,7 @@ EVERYTHING = Trial(
         Step("call", 0, call=Call((_GRAD, _N), mode="grad", backward=True, train=True, thread=True)),
         Step("refill", 0, call=Call((dataclasses.replace(_GRAD, seed=4), _N), mode="deterministic")),
         Step("refill", 0, UNCOUNTED, call=Call((dataclasses.replace(_GRAD, seed=5), _N))),
-        Step("call", 0, call=Call((_GRAD, _N), mode="grad", backward=True, non_leaf=True, between=True)),
+        Step("call", 0, call=Call((_GRAD, _N), mode="grad", backward=True, non_leaf=True, between=True, fewer=True)),
         Step("call", 1, call=Call((_X, _X), tied=(0, 1, "overlap"))),
         Step("call", 1, call=Call((_X, _X), mode="inference", tied=(0, 1, "same"))),
         Step("fail", 2, "too few", call=Call((_GRAD, _N))),

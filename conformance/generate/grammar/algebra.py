@@ -75,6 +75,19 @@ def conjugated(b: Builder) -> None:
     b.make("conj", b.draw.of(f"{whole}.conj()", f"{whole}.conj().imag", f"{whole}.conj() * {whole}"))
 
 
+@rule("matrices", "complex_numbers", "booleans", "mixed_dtypes", "elementwise", weight=2, operators=3)
+def magnitude(b: Builder) -> None:
+    """How large complex numbers are that may be zero, as those of silence and of padding are."""
+    one = _of_short_rows(b, "float32", least=2)
+    quiet = f"({one} * ({one} > {b.draw.of('0.0', '9.0')}))"
+    name, text = b.draw.of(
+        ("abs", f"torch.complex({quiet}, {quiet} * 2.0).abs()"),
+        ("abs", f"torch.fft.rfft({quiet}).abs()"),
+        ("sgn", f"torch.sgn(torch.complex({quiet}, {quiet})).real"),
+    )
+    b.make(name, text)
+
+
 @rule("matrices", "matmul", "elementwise", "broadcasting", weight=2, operators=1)
 def attention_beyond_a_block(b: Builder) -> None:
     """More keys than are looked at together, of which the first or the last are hidden, as in a batch of sentences that

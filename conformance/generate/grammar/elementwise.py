@@ -262,6 +262,20 @@ def formula(b: Builder) -> None:
     b.make("sub", f"{one} - {joined(b.draw.of(1, 2, 2, 3))}")
 
 
+@rule("elementwise", "elementwise", weight=2, operators=2)
+def bounds_that_cross(b: Builder) -> None:
+    """Two bounds, one after the other: where the lower one lies above, the later one holds."""
+    one = b.pick(lambda value: value.floating or value.integral)
+    other = b.pick(lambda value: value.dtype == one.dtype)
+    name, text = b.draw.of(
+        ("clamp", f"torch.minimum({one}, {other} - 1).clamp(min=0)"),
+        ("clamp", f"torch.maximum({one}, {other}).clamp(max=0)"),
+        ("clamp", f"torch.clamp({one}, max={other}).clamp(min=1)"),
+        ("minimum", f"torch.minimum(torch.maximum({one}, {other}), {other} - 1)"),
+    )
+    b.make(name, text)
+
+
 @rule("elementwise", "elementwise", "non_finite", weight=3, operators=1)
 def by_a_law_of_some_numbers(b: Builder) -> None:
     """What algebra makes simpler, by laws that hold for positive numbers alone, or for those that are neither zero nor

@@ -173,6 +173,16 @@ def loop_of_several(b: Builder) -> None:
     b.block("for", text, name, f"{one} * 0.5")
 
 
+@rule("flow", "control_flow", "loops", "parameters", "elementwise", weight=4, operators=1)
+def weight_of_a_turn(b: Builder) -> None:
+    """A weight that nothing reads but the turns of a loop, or a branch, as a recurrent cell's."""
+    one = b.float_value(least=1)
+    weight = b.parameter(TensorSpec(one.dtype_name, one.shape, "contiguous", "ordinary", b.draw.seed(), grad=True))
+    name = b.name()
+    begin = b.draw.of(f"for i in range({b.draw.of('3', '1')}):", f"if {_test(b, one)}:")
+    b.block("for", f"{name} = {one}\n{begin}\n    {name} = {name} * {weight} - 0.5", name, f"{one} * 0.5")
+
+
 @rule("flow", "loops", "control_flow", "elementwise", weight=6, operators=1)
 def loop_with_turns(b: Builder) -> None:
     """Turns that are not like the others: left out, the last one, or those that read what the others made."""

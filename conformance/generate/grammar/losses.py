@@ -82,3 +82,7 @@ def distances(b: Builder) -> None:
         ("triplet_margin_loss", f"F.triplet_margin_loss({one}, {other}, {one} * 0.5)"),
     )
     b.make(name, text)
+
+
+#: What training ends in.
+LOSSES = (losses, cross_entropy, losses_of_probabilities)

@@ -208,7 +208,7 @@ def embedding(b: Builder) -> None:
     b.make("embedding", f"F.embedding({rows}, {table}{padding})")
 
 
-@rule("networks", "convolution", weight=2)
+@rule("networks", "convolution", weight=3, operators=2)
 def interpolate(b: Builder) -> None:
     one = image(b)
     modes = ["mode='nearest'", "mode='nearest-exact'", "mode='area'"]
@@ -217,7 +217,7 @@ def interpolate(b: Builder) -> None:
         "scale_factor=2.0", "scale_factor=0.5", "scale_factor=1.5", "scale_factor=1.3", "size=(3, 4)", "size=(1, 7)",
         "size=(4, 6)", "size=7", "scale_factor=1.7", "scale_factor=(2.3, 1.6)", "scale_factor=0.7",
     )  # fmt: skip
-    mode = modes[0] if b.draw.chance(3) else b.draw.choice(modes)
+    mode = b.draw.choice(modes if b.draw.chance(2) else [modes[0], modes[3]])
     b.make("interpolate", f"F.interpolate({one}, {size}, {mode})")
 
 

@@ -64,12 +64,13 @@ def counted(b: Builder) -> None:
     one = b.float_value()
     if 0 in one.shape:
         raise Abandoned
-    many = b.make("repeat", f"({one} > {b.draw.of('-1', '0', '-10')}).flatten().repeat({b.draw.of(40, 300, 70)})")[0]
+    many = b.make("repeat", f"({one} > {b.draw.of('-1', '-10', '0')}).flatten().repeat({b.draw.of(300, 40, 70)})")[0]
     name, text = b.draw.of(
         ("sum", f"{many}.sum()"),
         ("sum", f"torch.sum({many}, dim=0, keepdim=True)"),
         ("count_nonzero", f"torch.count_nonzero({many}, dim=0)"),
         ("cumsum", f"torch.cumsum({many}, dim=0)"),
+        ("cumsum", f"({many}.flip(0)).cumsum(0)"),
         ("mean", f"{many}.float().mean()"),
     )
     b.make(name, text)
@@ -118,6 +119,18 @@ def order(b: Builder) -> None:
             b.make("flip", f"torch.flip({one}, [{dim}])")
 
 
+@rule("reductions", "reductions", "booleans", "mixed_dtypes", weight=2, operators=2)
+def masks_in_order(b: Builder) -> None:
+    """What is sorted from the largest down, of dtypes that have nothing below zero."""
+    one = b.pick(lambda value: value.rank >= 1 and _comparable(value))
+    keys = f"({one} > {b.draw.of(0, 1)})" + ("" if "integers" in b.missing else b.draw.of("", ".to(torch.uint8)"))
+    options = f"dim={b.dim(one)}, descending={b.draw.of(True, True, False)}, stable=True"
+    if b.draw.chance(2):
+        b.make("argsort", f"torch.argsort({keys}, {options})")
+    else:
+        b.make("sort", f"torch.sort({keys}, {options})", several=2)
+
+
 @rule("reductions", "reductions", operators=3)
 def norm(b: Builder) -> None:
     one = b.float_value(least=1)
@@ -142,11 +155,17 @@ def of_long_rows(b: Builder) -> None:
     many = b.make("repeat", f"{one}.flatten().repeat({times})")[0]
     row = b.make("arange", f"{many} + torch.arange({many}.shape[0]).to({many}.dtype) * 1e-3")[0]
     rows = f"torch.stack([{row}, {row} * 0.5])"
-    half = "" if "half_precision" in b.missing else b.draw.of(".to(torch.bfloat16)", ".half()")
+    half, beyond_half = "", list[tuple[str, str]]()
+    if "half_precision" not in b.missing:
+        half = b.draw.of(".to(torch.bfloat16)", ".half()")
+        # means that the dtype holds, of sums that it does not
+        beyond_half = [
+            ("mean", f"({rows}.abs() * 99.0).half().mean(dim=-1)"), ("mean", f"({rows} * 20.0).half().pow(2).mean()")
+        ]  # fmt: skip
     name, text = b.draw.of(
         ("mean", f"{rows}.mean(dim=-1)"), ("mean", f"{rows}.mean()"), ("sum", f"{rows}.sum(-1)"),
         ("argmax", f"{rows}{half}.argmax(dim=-1)"),  # a place that the dtype of the values could not hold
         ("var", f"{rows}.var(dim=1)"), ("softmax", f"torch.softmax({row}, dim=0)"), ("amax", f"{rows}.amax(dim=-1)"),
-        ("logsumexp", f"torch.logsumexp({rows}, dim=1)"),
+        ("logsumexp", f"torch.logsumexp({rows}, dim=1)"), *beyond_half,
     )  # fmt: skip
     b.make(name, text)

@@ -56,6 +56,23 @@ def view(b: Builder) -> None:
     b.make(name, text)
 
 
+@rule("views", "views", "elementwise", "reductions", "broadcasting", weight=3, operators=1)
+def part_of_a_broadcast(b: Builder) -> None:
+    """A part of what was computed of two operands, one of which has a size of one where the part is taken."""
+    one = b.float_value(least=1)
+    dim = b.draw.of(0, -1)
+    (narrow,) = b.make("amax", f"{one}.amax({dim}, keepdim=True)")
+    combined = b.draw.of(f"({one} - {narrow})", f"({narrow} * {one})", f"torch.maximum({one}, {narrow} * 0.5)")
+    ahead = "" if dim == 0 else "..., "
+    name, text = b.draw.of(
+        ("slice", f"{combined}[{ahead}1:]"),
+        ("slice", f"{combined}[{ahead}:-1]"),
+        ("select", f"{combined}.select({dim}, -1)"),
+        ("slice", f"{combined}[{ahead}::2]"),
+    )
+    b.make(name, text)
+
+
 #: Parts of a dimension, which make others when one is taken of another.
 _PARTS = ("::2", "1::2", "1:", ":-1", "::3", "-3:", "1:4:2", "1:3")
 

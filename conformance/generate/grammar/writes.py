@@ -166,6 +166,21 @@ def made_of_a_weight_and_changed(b: Builder) -> None:
     b.make("mul", f"{one} * {scaled}")
 
 
+@rule("writes", "in_place", "elementwise", weight=3, operators=1)
+def two_alike_that_are_written(b: Builder) -> None:
+    """Two of one expression are two tensors, as a total and a count that begin alike."""
+    one = b.float_value()
+    name, text = b.draw.of(
+        ("zeros_like", f"torch.zeros_like({one})"), ("full_like", f"torch.full_like({one}, 0.5)"),
+        ("mul", f"{one} * 2.0"), ("clone", f"{one}.clone()"),
+    )  # fmt: skip
+    first, second = (b.make(name, text)[0] for _ in "ab")
+    b.write("add_", f"{first}.add_({one})")
+    if b.draw.chance(2):
+        b.write("sub_", f"{second}.sub_(1.0)")
+    b.make("add", f"{first} + {second} * 3.0")
+
+
 @rule("writes", "in_place", "elementwise", weight=2)
 def functional_in_place(b: Builder) -> None:
     one = b.make("clone", f"{b.float_value()}.clone()")[0]

@@ -166,6 +166,14 @@ class Trials:
             yield "    else each"
             yield f"    for each in {inputs}"
             yield "]"
+            if call.fewer:
+                yield "rows = next((len(each) for each in between if isinstance(each, torch.Tensor) and each.dim()), 0)"
+                yield "between = ["
+                yield "    each.detach()[:-1].clone().requires_grad_(each.requires_grad)"
+                yield "    if rows > 1 and isinstance(each, torch.Tensor) and each.dim() and len(each) == rows"
+                yield "    else each"
+                yield "    for each in between"
+                yield "]"
             work.append(f"{called}(*between)")
         if call.mode in _MODES:
             work = [self._in_mode.format(_MODES[call.mode]), *(f"    {line}" for line in work)]
@@ -173,7 +181,9 @@ class Trials:
             yield f"leaves = [each for each in {inputs} if isinstance(each, torch.Tensor) and each.requires_grad]"
             yield f"leaves += [each for each in {model}.parameters() if each.requires_grad]"
             options = [
-                f", {name}={value!r}" for name in ("upstream", "begin", "again") if (value := getattr(call, name))
+                f", {name}={value!r}"
+                for name in ("upstream", "begin", "again", "second")
+                if (value := getattr(call, name))
             ]
             work.append(f"seen.gradients = gradients_of(seen.result, leaves{''.join(options)})")
         yield f'with step("{step_name(number, step)}", {model}, {inputs}) as seen:'
