@@ -99,7 +99,7 @@ class Calls:
             thread=draw.chance(6),
             non_leaf=backward and not self._writes and draw.chance(4),
             between=between,
-            fewer=between and "broadcasting" not in self._scope.missing and draw.chance(3),
+            fewer=between and "broadcasting" not in self._scope.missing and draw.chance(2),
             upstream=draw.choice(UPSTREAM) if backward and draw.chance(3) else "",
             begin=draw.of("first", "last") if backward and draw.chance(4) else "",
             again=again,

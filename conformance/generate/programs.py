@@ -28,6 +28,8 @@ _MOST_RESULTS = 8
 _MANY_STATEMENTS = 30
 #: Python numbers as arguments, by their type; some do not fit into 32 bits.
 NUMBERS: dict[str, tuple[float, ...]] = {"int": (2, 1, 3, 0, 2**33 + 1), "float": (1.5, 0.0, -2.0, 0.1)}
+#: From here on TorchScript saves a whole number that is a float as an integer.
+_LARGEST_WHOLE_FLOAT = 10**10
 _NOT_FINITE = ("inf", "minus_inf", "nan", "all_nan", "extremes", "minus_zero", "tiny", "masked")
 _LAYOUTS = ("contiguous", "transposed", "swapped", "stepped", "offset", "expanded", "channels_last", "conj_view")
 #: Which families a theme draws from, beside all others.
@@ -160,7 +162,9 @@ def with_near_number(draw: Draw, program: Program) -> Program | None:
 def _near(number: str) -> tuple[str, ...]:
     """Numbers that a cache may confuse with this one: of another type, of the other sign, or next to it."""
     if number.lstrip("-").isdigit():
-        return f"{number}.0", f"{int(number) + 1}"
+        other = f"{int(number) + 1}"
+        # a large one cannot be saved as a float: reports/findings/jit_large_float.py
+        return (f"{number}.0", other) if abs(int(number)) < _LARGEST_WHOLE_FLOAT else (other,)
     return f"{float(number) + 0.25}", f"{-float(number)}"
 
 

@@ -18,6 +18,9 @@ from conformance.toolchains.dynamo.client import DynamoDevice, PreparedCase
 from conformance.toolchains.dynamo.promises import AUTOGRAD, BACKWARD, DECLARED, DROPOUT, DROPPED, NO_GRAD
 from conformance.toolchains.dynamo.training import assert_dropped_alike, assert_trained_alike, assert_training_refused
 
+#: What the case "sizes" needs where its sizes are symbols.
+OF_ANY_SIZE = (features.dynamic_shapes, features.reductions, features.views, features.broadcasting)
+
 clause = clauses(source=AUTOGRAD, level=Level.CORE, needs=(features.training,))
 
 
@@ -37,7 +40,13 @@ clause = clauses(source=AUTOGRAD, level=Level.CORE, needs=(features.training,))
         "convolved",
     ),
 )
-def test_gradients(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
+def test_gradients(
+    host: DynamoDevice,
+    bare: DynamoDevice,
+    case: PreparedCase,
+    backend: Description,
+    other_case: Callable[[str], PreparedCase],
+) -> None:
     """The gradients of inputs and parameters are those of eager PyTorch, and so are results that are gone back from."""
     lowered, original = host.lower(case), bare.build(case)
     for call in case.calls:
@@ -51,6 +60,11 @@ def test_gradients(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -
         else:
             assert_close(late.gradients, expected.gradients, f"{modified}: the gradients")
     assert_counts(host.counts(lowered), case.name, least_runs=len(case.calls))
+    if case.name == "reductions" and all(map(backend.has, OF_ANY_SIZE)):
+        sizes = other_case("sizes")
+        together = host.differentiate_together(host.compile(sizes, dynamic=True), sizes.calls)
+        due = bare.differentiate_together(bare.build(sizes), sizes.calls)
+        assert_close(together, due, "sizes: the gradients of a sum over calls of several sizes")
 
 
 @clause("training.requires-grad", cases=("chain", "several_outputs", "partly_differentiable"))

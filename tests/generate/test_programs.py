@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from generate.drawn import drawn, scope_of
+from generate.drawn import ByChance, drawn, scope_of
 
 from conformance.generate import OPERATORS, THEMES_OF_PROGRAMS, THEMES_OF_SCENARIOS, TRAINING
 from conformance.generate.axes import AXES
@@ -19,7 +19,7 @@ from conformance.generate.inputs import arguments_of, make
 from conformance.generate.models import build
 from conformance.generate.places import values_of
 from conformance.generate.program import FORWARD, SECOND, Absent, Line, Program, TensorSpec
-from conformance.generate.programs import Scope
+from conformance.generate.programs import Scope, with_near_number
 from conformance.generate.serialization import as_plain, trial_from_plain
 from conformance.generate.steps import Call, Step, Trial
 
@@ -255,6 +255,13 @@ def test_a_near_twin_differs_in_one_number() -> None:
         called = _programs_called(trial)
         assert 1 in called, "the twin is called"
         assert 0 in called[called.index(1) :], "and the first after it"
+
+
+def test_no_near_twin_has_a_number_that_torchscript_saves_as_another() -> None:
+    """reports/findings/jit_large_float.py: a whole number that is a float is an integer then."""
+    program = Program((("x0", "Tensor"),), (Line("add", "v0 = x0 + 1700000000000"),), "v0")
+    twins = [with_near_number(ByChance(seed), program) for seed in range(20)]
+    assert {twin.lines[0].text for twin in twins if twin is not None} == {"v0 = x0 + 1700000000001"}
 
 
 def test_a_near_twin_may_differ_in_an_attribute_of_a_submodule() -> None:

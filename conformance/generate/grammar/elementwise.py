@@ -123,7 +123,7 @@ def comparison(b: Builder) -> None:
     one = b.pick(lambda value: not value.dtype.is_complex)
     other = str(b.pick(lambda value: not value.dtype.is_complex)) if b.draw.chance(2) else b.number(one)
     if one.integral and "mixed_dtypes" not in b.missing and b.draw.chance(3):
-        other = b.draw.of("2.5", "-0.5", "1e10")  # between two whole numbers, or beyond them
+        other = b.draw.of("2.5", "-0.5", "4294967296.5")  # between two whole numbers, or beyond them
     symbol = b.draw.choice(_COMPARISONS)
     names = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
     b.make(names[symbol], f"{one} {symbol} {other}")

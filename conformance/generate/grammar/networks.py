@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch
+
 from conformance.generate.grammar.builder import Abandoned, Builder, Value
 from conformance.generate.grammar.matrices import parameter
 from conformance.generate.grammar.rules import rule
@@ -231,6 +233,20 @@ def running_statistic(b: Builder) -> None:
     b.make("mul", f"{one} * {scale}")
     after = b.draw.of(f"{kept}.mul_(0.5).add_(1)", f"{kept}.copy_({kept} * 0.5 - {scale})")
     b.write("copy_" if ".copy_" in after else "mul_", after, "writes")
+
+
+@rule(
+    "networks", "in_place", "elementwise", "integers", "input_mutation", "parameters", "views", "broadcasting",
+    traits=("keeps_writes",), weight=3, operators=1,
+)  # fmt: skip
+def counted_before_a_look_up(b: Builder) -> None:
+    """A counter that has gone up when what is looked up is not there has gone up once."""
+    index = b.pick(lambda value: value.origin == "argument" and value.dtype in (torch.int64, torch.int32))
+    count = b.buffer(TensorSpec("float32", (1,), "contiguous", "ordinary", b.draw.seed()))
+    table = b.parameter(TensorSpec("float32", (4, 3), "contiguous", "ordinary", b.draw.seed(), grad=True))
+    b.write("add_", f"{count}.add_(1)", "writes")
+    rows = f"torch.where({index} < 1000, {index} % {table}.shape[0], {index})"
+    b.make("embedding", f"F.embedding({rows}, {table}) + {count}")
 
 
 @rule("networks", "recurrent", "submodules", "parameters", "several_outputs", weight=3, operators=3)

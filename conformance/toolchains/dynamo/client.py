@@ -275,6 +275,10 @@ class DynamoDevice(CellDevice):
         """Gradients of a sum that contains the squares of a model's gradients, one for each argument."""
 
     @ask(phase="run")
+    def differentiate_together(self, model: Model, calls: tuple[InputsOf, ...]) -> Gradients:
+        """Gradients of the sum of what these calls give: one for each argument of each, and for each parameter."""
+
+    @ask(phase="run")
     def train(self, model: Model, calls: tuple[InputsOf, ...], rate: float = 0.5) -> tuple[Tensors, NamedValues]:
         """A step of gradient descent for each call: the losses, and the parameters afterwards."""
 

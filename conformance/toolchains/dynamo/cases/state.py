@@ -120,6 +120,29 @@ class Cond(torch.nn.Module):
 
 
 @case(
+    "cond_in_a_cond",
+    f.control_flow,
+    f.reductions,
+    f.booleans,
+    samples=lambda make: {
+        "forward": [(sign * make.positive(3), other * make.positive(3)) for sign in (1, -1) for other in (1, -1)]
+    },
+    touches=(f.zero_dim,),
+)
+class CondInACond(torch.nn.Module):
+    """Both branches branch again, each with bodies of its own."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        def positive(a: Tensor, b: Tensor) -> Tensor:
+            return torch.cond(b.sum() > 0, lambda a, b: a * 2 - b, lambda a, b: a + b * 3, (a, b))
+
+        def negative(a: Tensor, b: Tensor) -> Tensor:
+            return torch.cond(b.sum() > 0, lambda a, b: torch.relu(b) - a, lambda a, b: b - a * 4, (a, b))
+
+        return torch.cond(x.sum() > 0, positive, negative, (x, y)) * 2
+
+
+@case(
     "while_loop",
     f.control_flow,
     f.booleans,

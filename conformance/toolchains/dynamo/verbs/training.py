@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -121,6 +122,18 @@ def differentiate_twice(session: Session, model: int, inputs: bytes) -> bytes:
         first = torch.autograd.grad(weighted(results), leaves, create_graph=True)
         penalty = torch.stack([(each * each).sum() for each in first]).sum()
         return encode(torch.autograd.grad(weighted(results) + penalty, leaves))
+
+
+@verb
+def differentiate_together(session: Session, model: int, calls: Sequence[bytes]) -> bytes:
+    """Gradients of the sum of what a model gives for each of these inputs, encoded: one for each argument of each call,
+    and then for each parameter."""
+    held = session.get(model)
+    with Subject():
+        given = [requiring_grad(arguments, [True] * len(arguments)) for arguments in map(decode, calls)]
+        leaves = [*itertools.chain(*given), *held.module.parameters()]
+        results = [each for arguments in given for each in tensors_in(held.function(*arguments))]
+        return encode(torch.autograd.grad(weighted(results), leaves, allow_unused=True))
 
 
 @verb
