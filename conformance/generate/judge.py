@@ -257,8 +257,10 @@ class _Judge:
         exact, noisy = self._others(number, lambda each: each.get("gradients"))
         due, given = len(eager["gradients"]), len(row["gradients"])
         call = self._trial.steps[number].call
-        leaves = due // 2 if call is not None and (call.again or call.second) else due
-        once = given == leaves < due  # the second pass was refused
+        passes = 2 if call is not None and (call.again or call.second) else 1
+        # one of them may have refused the second pass
+        leaves = min(due, given) if due != given else due // passes
+        once = passes * leaves == max(due, given) > leaves
         how = "gone back to again" if call is not None and call.again else "of gradients"
         if due != given and not once:
             # what requires grad has changed by then
