@@ -91,6 +91,8 @@ def _mutants(options: argparse.Namespace) -> int:
             return refuse(f"--mutant takes a specification as JSON: {error}")
         if not isinstance(spec, dict) or not {"toolchain", "place", "when", "effect"} <= set(spec):
             return refuse("--mutant takes an object with toolchain, place, when and effect, as survivors are listed")
+        if given := _given(options, {"--mutants": "mutants", "--only": "only"}):
+            return refuse(f"--mutant names one mutant, and draws none: leave out {' and '.join(given)}")
     if options.names:
         return refuse("saboteurs have names and mutants have none: leave out " + " ".join(options.names))
     if given := _given(options, _OF_SABOTEURS):

@@ -334,11 +334,15 @@ def test_the_score_that_ships_is_read(tmp_path: Path, monkeypatch: pytest.Monkey
     }  # fmt: skip
 
 
+ONE_MUTANT = '{"toolchain": "x", "place": "call", "when": {}, "effect": "y"}'
+
+
 def test_bad_input_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, said in (
         (["--mutants", "0"], "--mutants takes a number, 1 or more"),
         (["--mutant", "{"], "--mutant takes a specification as JSON"),
         (["--mutant", "{}"], "an object with toolchain, place, when and effect"),
+        (["--mutant", ONE_MUTANT, "--only", "1"], "--mutant names one mutant, and draws none: leave out --only"),
         (["--mutants", "3", "leaks"], "saboteurs have names and mutants have none"),
         (["--mutants", "3", "--toolchain", "moon"], "no installed distribution has mutants of 'moon'"),
         (["--mutants", "3", "--list"], "not for mutants, but for saboteurs: leave out --list"),
