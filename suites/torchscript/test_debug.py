@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from conformance.api.errors import SubjectError
 from conformance.api.verdicts import NotApplicable
 from conformance.compare.assertions import assert_close
 from conformance.contract import Control, Level, clauses
+from conformance.discovery.describing import Description
 from conformance.toolchains.torchscript.assertions import NOT_AVAILABLE
 from conformance.toolchains.torchscript.client import Artifact, PreparedCase, TorchScriptDevice
 from conformance.toolchains.torchscript.damage.archive import debug_handles, underlined_lines
@@ -33,6 +34,10 @@ PLACES = {
     },
     # PyTorch alone names no method here on the lite interpreter
     "blocks": {1: ("aten::add", "x + in_branch"), 2: ("aten::sub", "x - in_loop")},
+    "behind_lists": {
+        1: ("left(_Adder)::forward.aten::add", "x + y"),
+        2: ("right(_Subtractor)::forward.aten::sub", "x + x - y"),
+    },
 }
 
 clause = clauses(source=DEBUG, level=Level.COMPLETE)
@@ -73,16 +78,24 @@ def test_handles(host: TorchScriptDevice, case: PreparedCase) -> None:
 
 
 @clause("debug.runtime-error", cases=("two_branches", "blocks"), runtimes=LITE, needs=(features.debug_handles,))
-def test_runtime_error(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
+def test_runtime_error(
+    host: TorchScriptDevice,
+    target: TorchScriptDevice,
+    case: PreparedCase,
+    backend: Description,
+    other_case: Callable[[str], PreparedCase],
+) -> None:
     """An error that is thrown in execute shows, in the lite interpreter, the hierarchy of the modules and the source
     line of the operator that failed."""
-    loaded = target.load(host.save(host.lower(case)))
-    for position, (place, source) in PLACES[case.name].items():
-        with refused(f"{case.name} with a misfit for {place}, lite") as refusal:
-            target.run(loaded, "forward", misfit(case, position))
-        assert_names(refusal, place)
-        lines = underlined_lines(refusal.text)
-        check(any(source in line for line in lines), f"expected the line {source!r} to be underlined, found {lines}")
+    behind_others = case.name == "two_branches" and backend.has(features.views)
+    for each in (case, *([other_case("behind_lists")] if behind_others else [])):
+        loaded = target.load(host.save(host.lower(each)))
+        for position, (place, source) in PLACES[each.name].items():
+            with refused(f"{each.name} with a misfit for {place}, lite") as refusal:
+                target.run(loaded, "forward", misfit(each, position))
+            assert_names(refusal, place)
+            lines = underlined_lines(refusal.text)
+            check(any(source in line for line in lines), f"expected {source!r} to be underlined, found {lines}")
 
 
 @clause("debug.message", source=(THROWN, DEBUG), cases=("two_branches", "add"))

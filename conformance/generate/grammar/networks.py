@@ -277,8 +277,9 @@ def dropout(b: Builder) -> None:
     one = _of_many(b)
     # two of one tensor are two draws, also where they look alike
     rates, behind = b.draw.of(("0.5",), ("0.1",), ("0.5", "0.5"), ("0.5", "0.1")), b.draw.of("", " * 2.0")
+    always = b.draw.of("self.training", "self.training", "True")
     for rate in rates:
-        b.make("dropout", f"F.dropout({one}, {rate}, training=self.training){behind}", fresh=False)
+        b.make("dropout", f"F.dropout({one}, {rate}, training={always}){behind}", fresh=False)
     b.marks.add("random")
 
 

@@ -212,6 +212,23 @@ class Draws(torch.nn.Module):
 
 
 @case(
+    "dropped_in_evaluation",
+    f.random_numbers,
+    f.elementwise,
+    f.reductions,
+    f.booleans,
+    samples=lambda make: {"forward": [(make.positive(20, 30),) for _ in "ab"]},
+    touches=(f.mixed_dtypes, f.zero_dim, f.broadcasting),
+)
+class DroppedInEvaluation(torch.nn.Module):
+    """What drops outside of training too, as estimates over several runs do: of the result is left that it did."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        dropped = torch.dropout(x, 0.5, True)
+        return x + (dropped == 0).any() * 2.0 + (dropped > x).any()
+
+
+@case(
     "temperatures",
     f.loops,
     f.matmul,

@@ -124,6 +124,26 @@ class TwoBranches(torch.nn.Module):
 
 
 @case(
+    "behind_lists",
+    f.submodules,
+    f.views,
+    everywhere=False,
+    samples=lambda make: {"forward": [tuple(make.floats(2, 3) for _ in range(3)) for _ in range(2)]},
+)
+class BehindLists(torch.nn.Module):
+    """The same, behind lists of sizes, which are made in one line and are no work of an operator."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = _Adder()
+        self.right = _Subtractor()
+
+    def forward(self, x: Tensor, for_left: Tensor, for_right: Tensor) -> Tensor:
+        turned = x.reshape(x.size(0), 1, 3).transpose(0, 1).reshape(x.size(0), 3)
+        return self.right(self.left(turned, for_left), for_right)
+
+
+@case(
     "lstm",
     f.recurrent,
     f.parameters,
