@@ -74,7 +74,7 @@ def _program_trial(draw: Any, scope: Scope) -> Trial:
     usual = _afterwards(traits)
     events = [*_EVENTS, *["save_load", "copy"] * traits.saves]
     events += ["weights"] * len(events) * bool(program.parameters or program.buffers)
-    if drawing.chance(3):
+    if drawing.chance(3) or "writes" in program.marks:
         trial.beyond()
     for _ in range(drawing.choice(_number_of_events(scope))):
         action = drawing.choice(usual)

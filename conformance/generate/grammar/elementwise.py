@@ -262,7 +262,7 @@ def formula(b: Builder) -> None:
     b.make("sub", f"{one} - {joined(b.draw.of(1, 2, 2, 3))}")
 
 
-@rule("elementwise", "elementwise", weight=2, operators=2)
+@rule("elementwise", "elementwise", weight=4, operators=2)
 def bounds_that_cross(b: Builder) -> None:
     """Two bounds, one after the other: where the lower one lies above, the later one holds."""
     one = b.pick(lambda value: value.floating or value.integral)

@@ -62,15 +62,16 @@ def part_of_a_broadcast(b: Builder) -> None:
     one = b.float_value(least=1)
     dim = b.draw.of(0, -1)
     (narrow,) = b.make("amax", f"{one}.amax({dim}, keepdim=True)")
-    combined = b.draw.of(f"({one} - {narrow})", f"({narrow} * {one})", f"torch.maximum({one}, {narrow} * 0.5)")
+    combined = b.draw.of(f"({one} - {narrow})", f"({narrow} * {one})", f"({one} + {narrow})")
     ahead = "" if dim == 0 else "..., "
     name, text = b.draw.of(
         ("slice", f"{combined}[{ahead}1:]"),
         ("slice", f"{combined}[{ahead}:-1]"),
-        ("select", f"{combined}.select({dim}, -1)"),
         ("slice", f"{combined}[{ahead}::2]"),
+        ("select", f"{combined}.select({dim}, -1)"),
     )
-    b.make(name, text)
+    # a part that is a result itself has to be a view
+    b.make(name, b.draw.of("torch.relu({})", "{} * 2.0", "{}", "torch.sigmoid({})").format(text))
 
 
 #: Parts of a dimension, which make others when one is taken of another.
