@@ -48,7 +48,7 @@ EVERYTHING = Trial(
         Step("lower", 0, "dynamic"),
         Step("lower", 1),
         Step("lower", 2),
-        Step("call", 0, call=Call((_GRAD, _N), mode="grad", backward=True, train=True, thread=True)),
+        Step("call", 0, call=Call((_GRAD, _N), mode="grad", backward=True, train=True, thread=True, second=True)),
         Step("refill", 0, call=Call((dataclasses.replace(_GRAD, seed=4), _N), mode="deterministic")),
         Step("refill", 0, UNCOUNTED, call=Call((dataclasses.replace(_GRAD, seed=5), _N))),
         Step("call", 0, call=Call((_GRAD, _N), mode="grad", backward=True, non_leaf=True, between=True, fewer=True)),
