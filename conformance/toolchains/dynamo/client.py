@@ -242,8 +242,7 @@ class DynamoDevice(CellDevice):
 
     @ask(phase="run", each="calls")
     def run_in_turns(self, models: list[Model], calls: tuple[InputsOf, ...]) -> list[Value]:
-        """Call the models one after the other, each with the inputs of the call at its place; the results, looked at
-        after the last one."""
+        """Call each of the models with the call at its place; the results, looked at after the last one."""
 
     # Training them.
 
