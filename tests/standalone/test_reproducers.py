@@ -19,6 +19,7 @@ from support.generated_rows import generated_clause
 from support.project import Project, Run
 from support.scripts import code_of, failing_rows, run_script, scripts_of
 
+from conformance.api.case import registered_cases
 from conformance.api.errors import ConformanceFailure
 from conformance.api.verdicts import Outcome, Verdict
 from conformance.compare.comparison import Margin
@@ -35,7 +36,7 @@ from conformance.standalone.reproducers import Reproducer, ReproducerWriter
 from conformance.standalone.reproducers._judge import FailingCell
 from conformance.standalone.reproducers._scenario import CannotReproduce
 from conformance.standalone.reproducers._script import reproducer
-from conformance.toolchains import corpus
+from conformance.toolchains import import_cases
 from conformance.toolchains.torchscript.verbs import verb
 
 #: Third parties, whose failures must show with torch and their library alone.
@@ -250,8 +251,8 @@ def _with_scripts() -> list[Clause]:
 
 
 def _cases() -> list[str]:
-    named = [name for each in _with_scripts() for name in each.cases]
-    return list(dict.fromkeys([*(case.name for case in corpus("torchscript")), *named]))
+    import_cases("torchscript")
+    return [case.name for case in registered_cases() if case.toolchain == "torchscript"]
 
 
 def _verbs_of_clauses() -> list[str]:
