@@ -57,11 +57,10 @@ def gradients_of(
 def _gradients_of_gradients(
     first: Sequence[torch.Tensor | None], leaves: list[torch.Tensor]
 ) -> Sequence[torch.Tensor | None]:
-    """What comes of going back from gradients that can be; nothing where that is refused, or where none can be, which
-    Autograd refuses by itself."""
+    """What comes of going back from gradients that can be, None where none can be; nothing where that is refused."""
     wanted = [each for each in first if each is not None and each.requires_grad]
     if not wanted:
-        return []
+        return [None] * len(leaves)
     try:
         return torch.autograd.grad(wanted, leaves, [_weights_for(each, "") for each in wanted], allow_unused=True)
     except RuntimeError as error:

@@ -28,9 +28,9 @@ _MOST_RESULTS = 8
 _MANY_STATEMENTS = 30
 #: Python numbers as arguments, by their type; some do not fit into 32 bits.
 NUMBERS: dict[str, tuple[float, ...]] = {"int": (2, 1, 3, 0, 2**33 + 1), "float": (1.5, 0.0, -2.0, 0.1)}
-#: From here on TorchScript saves a whole number that is a float as an integer.
-_LARGEST_WHOLE_FLOAT = 10**10
 _NOT_FINITE = ("inf", "minus_inf", "nan", "all_nan", "extremes", "minus_zero", "tiny", "masked")
+#: Whole numbers from here on cannot be saved as floats by TorchScript: reports/findings/jit_large_float.py.
+_NO_WHOLE_FLOAT = 10**10
 _LAYOUTS = ("contiguous", "transposed", "swapped", "stepped", "offset", "expanded", "channels_last", "conj_view")
 #: Which families a theme draws from, beside all others.
 FAMILIES = {
@@ -163,8 +163,7 @@ def _near(number: str) -> tuple[str, ...]:
     """Numbers that a cache may confuse with this one: of another type, of the other sign, or next to it."""
     if number.lstrip("-").isdigit():
         other = f"{int(number) + 1}"
-        # a large one cannot be saved as a float: reports/findings/jit_large_float.py
-        return (f"{number}.0", other) if abs(int(number)) < _LARGEST_WHOLE_FLOAT else (other,)
+        return (f"{number}.0", other) if abs(int(number)) < _NO_WHOLE_FLOAT else (other,)
     return f"{float(number) + 0.25}", f"{-float(number)}"
 
 

@@ -1,7 +1,7 @@
 """Eager PyTorch: going back through a group norm of a channels-last image that needs no gradient ends with SIGSEGV.
 
 Expected: the gradients of its weight and its bias, as for a contiguous image, or as where the image needs a gradient
-too. A model whose first layer is a group norm is trained so. On a CPU.
+too. This is how a model is trained whose first layer is a group norm. Seen on a CPU.
 """
 
 import torch

@@ -21,7 +21,18 @@ from conformance.toolchains.dynamo.training import assert_dropped_alike, assert_
 #: What the case "sizes" needs where its sizes are symbols.
 OF_ANY_SIZE = (features.dynamic_shapes, features.reductions, features.views, features.broadcasting)
 
+#: What the case "activated" needs.
+OF_ACTIVATIONS = (features.elementwise, features.matmul, features.parameters)
+
 clause = clauses(source=AUTOGRAD, level=Level.CORE, needs=(features.training,))
+
+
+def with_activations(
+    case: PreparedCase, backend: Description, other_case: Callable[[str], PreparedCase]
+) -> tuple[PreparedCase, ...]:
+    """A case, and a model of activations if the backend has what that needs: who goes back from these more than once
+    needs again what they were given."""
+    return (case, other_case("activated")) if all(map(backend.has, OF_ACTIVATIONS)) else (case,)
 
 
 @clause(
@@ -119,8 +130,7 @@ def test_backward_again(
     record: Record,
 ) -> None:
     """With retain_graph one may go back several times, with the same gradients each time; or an error names that."""
-    needed = (features.elementwise, features.matmul, features.parameters)
-    for each in (case, *([other_case("activated")] if all(map(backend.has, needed)) else [])):
+    for each in with_activations(case, backend, other_case):
         try:
             found = host.differentiate(host.compile(each), each.call.inputs, often=3)
         except SubjectError as error:
@@ -147,8 +157,7 @@ def test_double_backward(
     record: Record,
 ) -> None:
     """Gradients of gradients are right, or refused with an error; they are never wrong, and never silently missing."""
-    needed = (features.elementwise, features.matmul, features.parameters)
-    for each in (case, *([other_case("activated")] if all(map(backend.has, needed)) else [])):
+    for each in with_activations(case, backend, other_case):
         try:
             found = host.differentiate_twice(host.compile(each), each.call.inputs)
         except SubjectError as error:

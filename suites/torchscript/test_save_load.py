@@ -64,7 +64,7 @@ def test_ways(host: TorchScriptDevice, target: TorchScriptDevice, case: Prepared
 @clause("save-load.host-gone", source=OFFLINE, cases=REPRESENTATIVE)
 def test_the_host_may_be_gone(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """An artifact needs nothing of the process that made it: it is loaded after that process has ended."""
-    host.lower(case)
+    host.lower(case)  # of what the process has lowered before, the artifact needs nothing either
     artifact = host.save(host.lower(case))
     host.release()
     loaded = target.load(artifact)

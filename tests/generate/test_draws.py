@@ -20,7 +20,7 @@ from conformance.generate.inputs import arguments_of
 from conformance.generate.models import build
 from conformance.generate.program import Line, Program, Scalar, TensorSpec
 from conformance.generate.serialization import as_plain, trial_from_plain
-from conformance.generate.steps import ELSEWHERE, FROZEN, MODES_OF_LOWERING, Call
+from conformance.generate.steps import BEYOND, ELSEWHERE, FROZEN, MODES_OF_LOWERING, Call
 from conformance.toolchains import toolchain_named
 
 #: Hundreds of trials are drawn for each.
@@ -125,6 +125,28 @@ def test_arguments_that_require_grad_are_computed_now_and_then() -> None:
     assert not any(call.non_leaf or call.between for trial in written for call in trial.calls)
     assert sum(call.between for call in calls) > 3
     assert all(call.backward for call in calls if call.between)
+    assert 0 < sum(call.fewer for call in calls) < sum(call.between for call in calls)
+    assert not any(call.fewer and not call.between for call in calls)
+    assert sum(call.second for call in calls) > 3
+    assert all(call.backward and not call.again for call in calls if call.second)
+
+
+def test_training_ends_in_a_loss() -> None:
+    trials = drawn(scope_of("dynamo", TRAINING), 100, 3)
+    last = [line.operator for trial in trials for line in trial.programs[0].lines[-1:]]
+    assert sum(name.endswith(("_loss", "cross_entropy", "cross_entropy_with_logits", "kl_div")) for name in last) > 15
+
+
+def test_a_call_fails_in_its_middle_where_a_program_writes_and_looks_up() -> None:
+    """What was written before is written once, whatever a backend does to say where it failed."""
+    trials = [
+        trial
+        for trial in drawn(scope_of("dynamo", "networks"), 200, 3)
+        if any(".add_(1)" in line.text for line in trial.programs[0].lines)
+        and any("< 1000, x" in line.text for line in trial.programs[0].lines)
+    ]
+    assert len(trials) > 2
+    assert all(any(step.detail == BEYOND for step in trial.steps) for trial in trials)
 
 
 def test_arguments_require_grad_where_nothing_goes_back_too() -> None:

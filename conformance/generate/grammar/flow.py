@@ -180,7 +180,8 @@ def weight_of_a_turn(b: Builder) -> None:
     weight = b.parameter(TensorSpec(one.dtype_name, one.shape, "contiguous", "ordinary", b.draw.seed(), grad=True))
     name = b.name()
     begin = b.draw.of(f"for i in range({b.draw.of('3', '1')}):", f"if {_test(b, one)}:")
-    b.block("for", f"{name} = {one}\n{begin}\n    {name} = {name} * {weight} - 0.5", name, f"{one} * 0.5")
+    text = f"{name} = {one}\n{begin}\n    {name} = {name} * {weight} - 0.5"
+    b.block(begin.split()[0], text, name, f"{one} * 0.5")
 
 
 @rule("flow", "loops", "control_flow", "elementwise", weight=6, operators=1)

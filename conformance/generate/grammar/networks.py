@@ -213,13 +213,14 @@ def embedding(b: Builder) -> None:
 @rule("networks", "convolution", weight=3, operators=2)
 def interpolate(b: Builder) -> None:
     one = image(b)
+    common = ["mode='nearest'", "mode='bilinear', align_corners=False"]
     modes = ["mode='nearest'", "mode='nearest-exact'", "mode='area'"]
     modes += [f"mode='{kind}', align_corners={flag}" for kind in ("bilinear", "bicubic") for flag in (False, True)]
     size = b.draw.of(
         "scale_factor=2.0", "scale_factor=0.5", "scale_factor=1.5", "scale_factor=1.3", "size=(3, 4)", "size=(1, 7)",
         "size=(4, 6)", "size=7", "scale_factor=1.7", "scale_factor=(2.3, 1.6)", "scale_factor=0.7",
     )  # fmt: skip
-    mode = b.draw.choice(modes if b.draw.chance(2) else [modes[0], modes[3]])
+    mode = b.draw.choice(modes if b.draw.chance(2) else common)
     b.make("interpolate", f"F.interpolate({one}, {size}, {mode})")
 
 
@@ -277,9 +278,9 @@ def dropout(b: Builder) -> None:
     one = _of_many(b)
     # two of one tensor are two draws, also where they look alike
     rates, behind = b.draw.of(("0.5",), ("0.1",), ("0.5", "0.5"), ("0.5", "0.1")), b.draw.of("", " * 2.0")
-    always = b.draw.of("self.training", "self.training", "True")
+    training = b.draw.of("self.training", "self.training", "True")
     for rate in rates:
-        b.make("dropout", f"F.dropout({one}, {rate}, training={always}){behind}", fresh=False)
+        b.make("dropout", f"F.dropout({one}, {rate}, training={training}){behind}", fresh=False)
     b.marks.add("random")
 
 

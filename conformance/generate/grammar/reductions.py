@@ -70,7 +70,7 @@ def counted(b: Builder) -> None:
         ("sum", f"torch.sum({many}, dim=0, keepdim=True)"),
         ("count_nonzero", f"torch.count_nonzero({many}, dim=0)"),
         ("cumsum", f"torch.cumsum({many}, dim=0)"),
-        ("cumsum", f"({many}.flip(0)).cumsum(0)"),
+        ("cumsum", f"{many}.flip(0).cumsum(0)"),
         ("mean", f"{many}.float().mean()"),
     )
     b.make(name, text)

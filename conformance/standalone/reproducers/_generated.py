@@ -35,6 +35,7 @@ _MOST_FINDINGS = 3
 _PLAYED_BY = {
     "conformance.generate.models": ("as_trained", "change_weights"),
     "conformance.generate.gradients": ("gradients_of",),
+    "conformance.generate.inputs": ("with_other_values",),
     "conformance.generate.call_modes": ("deterministic", "default_dtype"),
 }
 

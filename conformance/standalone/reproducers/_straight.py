@@ -160,20 +160,7 @@ class Trials:
         called = lowered if call.method == FORWARD else f"{lowered}.{call.method}"
         work = [f"seen.result = {called}(*{inputs})"]
         if call.between:
-            yield "between = ["
-            yield "    (each.detach() * 0.5 + 1).requires_grad_(each.requires_grad)"
-            yield "    if isinstance(each, torch.Tensor) and each.is_floating_point()"
-            yield "    else each"
-            yield f"    for each in {inputs}"
-            yield "]"
-            if call.fewer:
-                yield "rows = next((len(each) for each in between if isinstance(each, torch.Tensor) and each.dim()), 0)"
-                yield "between = ["
-                yield "    each.detach()[:-1].clone().requires_grad_(each.requires_grad)"
-                yield "    if rows > 1 and isinstance(each, torch.Tensor) and each.dim() and len(each) == rows"
-                yield "    else each"
-                yield "    for each in between"
-                yield "]"
+            yield f"between = with_other_values({inputs}{', fewer=True' if call.fewer else ''})"
             work.append(f"{called}(*between)")
         if call.mode in _MODES:
             work = [self._in_mode.format(_MODES[call.mode]), *(f"    {line}" for line in work)]
