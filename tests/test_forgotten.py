@@ -21,7 +21,7 @@ from conformance.contract import (
     shipped_clauses,
     suites_path,
 )
-from conformance.toolchains import corpus, toolchains
+from conformance.toolchains import case_named, corpus, toolchains
 
 ROOT = Path(__file__).resolve().parent.parent
 SABOTEURS = sorted(ROOT.glob("plugins/saboteurs*/src/*/*.py"))
@@ -75,9 +75,18 @@ def test_every_case_is_reached(toolchain: Any) -> None:
     own = [case for case in registered_cases() if case.module_class.__module__ in toolchain.cases]
     named = {name for clause in shipped_clauses() if clause.toolchain == toolchain.name for name in clause.cases}
     texts = "".join(path.read_text(encoding="utf-8") for path in sorted(toolchain.suites.glob("test_*.py")))
-    named |= set(re.findall(r'other_case\("(\w+)"\)', texts))
+    named |= set(re.findall(r'other_cases?\("(\w+)"\)', texts))
     idle = sorted(case.name for case in own if case.name not in everywhere | named)
     assert not idle, f"no clause reaches {', '.join(idle)}: name them in a clause, or let them be in the corpus"
+
+
+@pytest.mark.parametrize("toolchain", toolchains(), ids=lambda each: each.name)
+def test_a_clause_that_asks_for_a_case_has_one_that_every_backend_takes(toolchain: Any) -> None:
+    texts = "".join(path.read_text(encoding="utf-8") for path in sorted(toolchain.suites.glob("test_*.py")))
+    asked = [case_named(name, toolchain.name) for name in sorted(set(re.findall(r'other_case\("(\w+)"\)', texts)))]
+    assert asked
+    needy = {case.name: sorted(each.name for each in case.features) for case in asked if case.features}
+    assert not needy, f"a backend may lack what these need: {needy}; ask for them with other_cases(...)"
 
 
 def test_every_file_of_clauses_is_in_a_folder_of_a_toolchain() -> None:

@@ -20,7 +20,7 @@ _WRITE = re.compile(r"(v\d+)(?:\.\w+_\(|\[.*?\] = |\[.*?\]\.\w+_\(| [-+*/]= )[^\
 
 def names_used(lines: Sequence[Line]) -> set[str]:
     """The names of values that a statement uses and does not make itself."""
-    return {name for line in lines for name in set(_NAME.findall(line.text)) - _made(line)}
+    return {name for line in lines for name in set(_NAME.findall(line.text)) - made_by(line)}
 
 
 def needed(lines: Sequence[Line], result: str) -> tuple[Line, ...]:
@@ -32,7 +32,8 @@ def needed(lines: Sequence[Line], result: str) -> tuple[Line, ...]:
     return kept
 
 
-def _made(line: Line) -> set[str]:
+def made_by(line: Line) -> set[str]:
+    """The names of the values that a statement makes."""
     return {name for each in _ASSIGNED.findall(line.text) for name in _NAME.findall(each)}
 
 
@@ -41,7 +42,7 @@ def _read(lines: Sequence[Line], result: str) -> tuple[Line, ...]:
     read = set(_NAME.findall(result))
     kept: list[Line] = []
     for line in reversed(lines):
-        made = _made(line)
+        made = made_by(line)
         if made and not made & read and not _WRITES.search(line.text):
             continue
         read.update(_NAME.findall(line.text))

@@ -8,8 +8,9 @@ make it fail again.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
+import itertools
+import math
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -26,6 +27,7 @@ from conformance.generate.judge import Divergence
 from conformance.generate.kept import Kept
 from conformance.generate.kinds import STATE, Kinds, Smallest, with_first
 from conformance.generate.laboratory import Discarded, Ended, Laboratory, Refused
+from conformance.generate.reduction import reduced
 from conformance.generate.steps import Trial
 from conformance.generate.tally import Finding, Tally
 
@@ -37,6 +39,10 @@ _LEAST_SHRINKING_SECONDS = 5.0
 #: Seconds that a trial counts for while findings are made smaller, by how it ends, where the budget is a number of
 #: programs: nothing depends on the clock then, so that a seed always gives the same findings.
 _NOMINAL_SECONDS = {"": 0.05, "error": 0.2, "crash": 0.2, "hang": 1.0}
+#: How often what is found is tried with less in it at last, and where the budget is a time, for how many seconds.
+_MOST_REDUCTIONS = 60
+_MOST_BEFORE_AN_END = 8
+_REDUCING_SECONDS = 15.0
 #: A cell tells this many kinds of failures apart at most.
 _MOST_KINDS = 12
 #: Trials of a round, which hypothesis draws at a time, from a seed of the round's own.
@@ -278,28 +284,32 @@ class Search:
             after *= 2
         if not repeated and kind.hastily and first.observable == "hang":
             return
-        if repeated and not needed:
-            trial, repeated = self._cut(trial, repeated)
+        if repeated and not needed and first.observable != STATE and not self.interrupted:
+            trial, repeated = self._reduced(trial, repeated)
         if repeated:
             self._tally.add(_finding(trial, needed, repeated, kind.count))
         else:
             self._tally.add(_finding(trial, [], kind.found, kind.count, repeats=False))
 
-    def _cut(self, trial: Trial, found: list[Divergence]) -> tuple[Trial, list[Divergence]]:
-        """A trial that ends the process, without the steps after the one that does; and what is found in it."""
-        if found[0].ended is None:
-            return trial, found
-        for place, step in enumerate(trial.steps[:-1], start=1):
-            if step.call is not None:
-                shorter = dataclasses.replace(trial, steps=trial.steps[:place])
-                again = self._again(shorter, [])
-                if again and again[0].observable == found[0].observable:
-                    return shorter, again
-        return trial, found
+    def _reduced(self, trial: Trial, found: list[Divergence]) -> tuple[Trial, list[Divergence]]:
+        """A trial with as little in it as still shows what was found in it first, and what is found in that one."""
+        first, tries = found[0], itertools.count()
+        until = time.monotonic() + (math.inf if self._share.seconds is None else _REDUCING_SECONDS)
+        most = _MOST_BEFORE_AN_END if first.ended else _MOST_REDUCTIONS
 
-    def _again(self, trial: Trial, before: list[Trial]) -> list[Divergence]:
-        """What is found in a trial when it is played in a fresh process after the trials in ``before``."""
-        self._laboratory.fresh()
+        def may_try() -> bool:
+            return next(tries) < most and time.monotonic() < until
+
+        smaller, _ = reduced(trial, found, lambda each: self._again(each, [], fresh=first.ended is not None), may_try)
+        if smaller == trial:
+            return trial, found
+        confirmed = with_first(self._again(smaller, []), first)
+        return (smaller, confirmed) if confirmed else (trial, found)
+
+    def _again(self, trial: Trial, before: list[Trial], *, fresh: bool = True) -> list[Divergence]:
+        """What is found in a trial when it is played after the trials in ``before``, in a fresh process if so asked."""
+        if fresh:
+            self._laboratory.fresh()
         haste = self._laboratory.haste
         self._laboratory.haste = _HASTE_TO_CONFIRM if haste < 1 else haste
         try:
@@ -315,7 +325,8 @@ class Search:
             return [_difference(ended)]
         finally:
             self._laboratory.haste = haste
-            self._laboratory.fresh()
+            if fresh:
+                self._laboratory.fresh()
 
 
 def _firsts(found: Sequence[Divergence]) -> list[Divergence]:

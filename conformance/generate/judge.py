@@ -169,9 +169,10 @@ class _Judge:
         yield from self._aliases(number, where, row, eager)
 
     def _forms(self, number: int, where: str, row: Mapping[str, Any], eager: Mapping[str, Any]) -> Any:
-        mine, theirs = row["strides"], eager["strides"]
-        if self._rules.strides and mine != theirs:
-            yield Divergence(number, "strides", f"{where}: strides: expected {theirs}, found {mine}")
+        strides = zip(row["strides"], eager["strides"], strict=True) if self._rules.strides else ()
+        for place, (one, other) in enumerate(strides):
+            if one != other:
+                yield _of_a_part(number, where, f"result {place}", "strides", f"expected strides {other}, found {one}")
         mine, theirs = row["requires_grad"], eager["requires_grad"]
         if mine != theirs and (self._rules.gradients or any(map(operator.gt, mine, theirs))):
             text = f"which results require grad: expected {theirs}, found {mine}"

@@ -74,18 +74,27 @@ class Shadow:
 
     def __init__(self, *, copies: bool) -> None:
         self._copies = copies
+        #: What was lowered, as it was before its first call.
+        self._as_lowered: dict[Callable[..., Any], Callable[..., Any]] = {}
 
     def lower(self, module: torch.nn.Module, *, dynamic: bool | None) -> Callable[..., Any]:
         """The model itself, or a copy."""
-        return copy.deepcopy(module).requires_grad_(False) if self._copies else module
+        if not self._copies:
+            return module
+        lowered = copy.deepcopy(module).requires_grad_(False)
+        self._as_lowered[lowered] = copy.deepcopy(lowered)
+        return lowered
 
     def save_and_load(self, lowered: Callable[..., Any]) -> Callable[..., Any]:
-        """A copy."""
-        return copy.deepcopy(lowered)
+        """A copy, which begins anew."""
+        return self.copy(lowered)
 
     def copy(self, lowered: Callable[..., Any]) -> Callable[..., Any]:
-        """A copy."""
-        return copy.deepcopy(lowered)
+        """A copy, which begins anew."""
+        as_lowered = self._as_lowered.get(lowered, lowered)
+        copied = copy.deepcopy(as_lowered)
+        self._as_lowered[copied] = as_lowered
+        return copied
 
     def load_damaged(self, lowered: Callable[..., Any]) -> None:
         """Raises RuntimeError, as whatever loads must."""
@@ -95,4 +104,5 @@ class Shadow:
         """Nothing was compiled."""
 
     def forget(self) -> None:
-        """Nothing was kept."""
+        """Forget what was lowered."""
+        self._as_lowered.clear()

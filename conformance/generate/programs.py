@@ -103,7 +103,8 @@ def draw_program(draw: Draw, scope: Scope, most: int | None = None) -> tuple[Pro
     if not scope.is_side_by_side and draw.chance(5):
         # a compiler that takes a program only as a whole, such as row by row, is given wholes of few kinds
         focus = everything = [draw.choice(focus or everything) for _ in range(3)]
-    if scope.is_side_by_side and draw.chance(3):
+    has_own_state = scope.traits.keeps_state and not scope.traits.keeps_writes
+    if (scope.is_side_by_side and draw.chance(3)) or (has_own_state and draw.chance(8)):
         _write_first(builder, scope)
     if builder.optionals:
         _begin_with(builder, where_given)
@@ -168,8 +169,8 @@ def _near(number: str) -> tuple[str, ...]:
 
 
 def _write_first(builder: Builder, scope: Scope) -> None:
-    """Begin with a write to what outlives the call: a backend that finds out late that it lacks an operator, and has
-    PyTorch run the graph from its beginning, writes twice."""
+    """Begin with a write to what outlives the call. A backend that finds out late that it lacks an operator, and has
+    PyTorch run the graph from its beginning, writes twice; and what is kept is read by what follows."""
     rules = [each for each in _rules(("writes",), scope.traits, scope.missing) if "input_mutation" in each.needs]
     if rules:
         _begin_with(builder, builder.draw.choice(rules).function)

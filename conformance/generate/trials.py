@@ -185,14 +185,16 @@ class _Events:
                 self.steps.append(Step("call", 0, call=dataclasses.replace(first, method=method.name)))
 
     def resize(self) -> None:
-        """Call the first that was lowered with one size after another."""
+        """Call the first that was lowered with one size after another, unless it has state of its own."""
+        if self._has_own_state(0):
+            return
         calls = self._calls[self._lowered[0]]
         self.steps += [Step("call", 0, call=each) for each in calls.sizes(self._first[0])]
 
     def beyond(self) -> None:
         """A call that looks up what is not there, if the program looks anything up, and the first call again."""
         first = self._first[0]
-        if _LOOK_UP.intersection(self.programs[0].operators) and _has_integers(first):
+        if not self._has_own_state(0) and _LOOK_UP.intersection(self.programs[0].operators) and _has_integers(first):
             self.steps += [Step("fail", 0, "beyond", call=first), Step("call", 0, call=first)]
 
     def _call(self, lowered: int) -> None:
@@ -208,6 +210,10 @@ class _Events:
         if not alive:
             return
         chosen = alive[-1] if latest else self._draw.choice(alive)
+        if self._has_own_state(chosen):
+            if action in ("fail", "weights"):
+                return
+            action = "revalued" if action == "call" else action
         if chosen in self._first:
             self._after_a_call(action, chosen)
         elif action in ("call", "again", "revalued", "refill"):
@@ -252,6 +258,11 @@ class _Events:
                 ways += [BEYOND] * (3 * _has_integers(first))
                 how = self._draw.choice(ways)
                 self.steps.append(Step("fail", chosen, how, call=first))
+
+    def _has_own_state(self, lowered: int) -> bool:
+        """Whether calls of something lowered leave state that only it has. Another call than the first one's kind would
+        not meet it, one that fails may have written or not, and changed weights are not what it begins with."""
+        return "writes" in self.programs[self._lowered[lowered]].marks and not self._scope.traits.keeps_writes
 
     def _has_weights(self, program: int) -> bool:
         return bool(self.programs[program].parameters or self.programs[program].buffers)

@@ -60,8 +60,14 @@ def case(context: CellContext) -> PreparedCase | None:
 
 @pytest.fixture
 def other_case(context: CellContext) -> Callable[[str], PreparedCase]:
-    """Any model of the corpus, by its name."""
+    """Any model of the corpus, by its name: one that every backend takes, for it needs no feature."""
     return context.other_case
+
+
+@pytest.fixture
+def other_cases(context: CellContext) -> Callable[..., tuple[PreparedCase, ...]]:
+    """Models of the corpus, by their names, without those that need a feature that the backend declares missing."""
+    return context.other_cases
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from conformance.operators.trial import OperatorTrial
 from conformance.run.plan import Cell
 from conformance.run.result import Record
 from conformance.run.run_context import RunContext
-from conformance.toolchains import Source, toolchain_named
+from conformance.toolchains import Source, case_named, toolchain_named
 from conformance.toolchains.client import CellDevice, PreparedCase
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ PARTS = frozenset(
         "native",
         "operators",
         "other_case",
+        "other_cases",
         "record",
         "target",
     }
@@ -103,6 +104,11 @@ class CellContext:
     def other_case(self, name: str) -> PreparedCase:
         """Another case of the corpus, by name."""
         return self._run.case(name, self._toolchain.name)
+
+    def other_cases(self, *names: str) -> tuple[PreparedCase, ...]:
+        """Those of these cases of the corpus that need no feature that the backend under test declares missing."""
+        cases = (case_named(name, self._toolchain.name) for name in names)
+        return tuple(self.other_case(each.name) for each in cases if not self.backend.lacks(each.features))
 
     @property
     def goldens(self) -> tuple[Any, ...]:

@@ -62,6 +62,9 @@ class ProgramTraits:
     saves: bool
     #: Whether a model may contain any Python, and not only what a scripted one may.
     takes_python: bool
+    #: Whether a call finds in the model's buffers what the calls before it wrote there. Where calls do not keep their
+    #: writes, these are seen by calls of the first one's kind alone, and what is loaded or copied begins with zeros.
+    keeps_state: bool = False
     #: Whether one process can lower a model and save it for another, which has never seen it.
     moves: bool = False
     #: Whether a model's weights can be made constants of its graph before it is lowered.

@@ -39,9 +39,7 @@ from conformance.toolchains.dynamo.refusals import assert_clean_refusal, needs_a
 EVERY_CASE: tuple[str, ...] = ()
 REPRESENTATIVE = ("chain", "several_outputs", "parameters", "views")
 #: Cases of the floor, of which some share a class, and some differ from another in one number alone.
-COMPANY = ("chain", "size_one", "scalars", "loop")
-#: Two models whose graphs have one code, where what makes a tensor of a list can be had.
-ALIKE = ("listed_numbers", "other_listed_numbers")
+COMPANY = ("chain", "size_one", "scalars", "loop", "listed_numbers", "other_listed_numbers")
 WRITING = ("writes_input", "writes_slice", "writes_buffer")
 
 clause = clauses(source=EQUIVALENT, level=Level.CORE)
@@ -226,7 +224,7 @@ def test_several_models(
     bare: DynamoDevice,
     case: PreparedCase,
     backend: Description,
-    other_case: Callable[[str], PreparedCase],
+    other_cases: Callable[..., tuple[PreparedCase, ...]],
 ) -> None:
     """Models of several classes, and a twin with other weights and constants, are lowered in one process and called in
     turns, each with its own inputs and sizes: each gives what it gives alone, no result is overwritten by the call of
@@ -234,8 +232,7 @@ def test_several_models(
     sizes = sizes_of(backend)
     first, twin = (host.lower(host.build(case, n), case.call.inputs, dynamic=sizes) for n in range(2))
     models = [(first, case.calls), (twin, calls_of_twin(bare, case, 1))]
-    company = (*COMPANY, *(ALIKE if backend.has(features.elementwise) else ()))
-    models += [(host.lower(each, dynamic=sizes), each.calls) for each in map(other_case, company)]
+    models += [(host.lower(each, dynamic=sizes), each.calls) for each in other_cases(*COMPANY)]
     assert_right_in_turns(host, models, f"{case.name} among {len(models)} models")
     host.forget(first)
     third = host.lower(host.build(case, 2), case.call.inputs, dynamic=sizes)

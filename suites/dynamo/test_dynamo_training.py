@@ -18,21 +18,7 @@ from conformance.toolchains.dynamo.client import DynamoDevice, PreparedCase
 from conformance.toolchains.dynamo.promises import AUTOGRAD, BACKWARD, DECLARED, DROPOUT, DROPPED, NO_GRAD
 from conformance.toolchains.dynamo.training import assert_dropped_alike, assert_trained_alike, assert_training_refused
 
-#: What the case "sizes" needs where its sizes are symbols.
-OF_ANY_SIZE = (features.dynamic_shapes, features.reductions, features.views, features.broadcasting)
-
-#: What the case "activated" needs.
-OF_ACTIVATIONS = (features.elementwise, features.matmul, features.parameters)
-
 clause = clauses(source=AUTOGRAD, level=Level.CORE, needs=(features.training,))
-
-
-def with_activations(
-    case: PreparedCase, backend: Description, other_case: Callable[[str], PreparedCase]
-) -> tuple[PreparedCase, ...]:
-    """A case, and a model of activations if the backend has what that needs: who goes back from these more than once
-    needs again what they were given."""
-    return (case, other_case("activated")) if all(map(backend.has, OF_ACTIVATIONS)) else (case,)
 
 
 @clause(
@@ -56,9 +42,14 @@ def test_gradients(
     bare: DynamoDevice,
     case: PreparedCase,
     backend: Description,
-    other_case: Callable[[str], PreparedCase],
+    other_cases: Callable[..., tuple[PreparedCase, ...]],
 ) -> None:
     """The gradients of inputs and parameters are those of eager PyTorch, and so are results that are gone back from."""
+    for branching in other_cases("root_where_there_is_one") if case.name == "steep" else ():
+        compiled, original = host.compile(branching), bare.build(branching)
+        for call in branching.calls:
+            found, expected = host.differentiate(compiled, call.inputs), bare.differentiate(original, call.inputs)
+            assert_trained_alike(found, expected, branching.name)
     lowered, original = host.lower(case), bare.build(case)
     for call in case.calls:
         found, expected = host.differentiate(lowered, call.inputs), bare.differentiate(original, call.inputs)
@@ -71,8 +62,7 @@ def test_gradients(
         else:
             assert_close(late.gradients, expected.gradients, f"{modified}: the gradients")
     assert_counts(host.counts(lowered), case.name, least_runs=len(case.calls))
-    if case.name == "reductions" and all(map(backend.has, OF_ANY_SIZE)):
-        sizes = other_case("sizes")
+    for sizes in other_cases("sizes") if case.name == "reductions" and backend.has(features.dynamic_shapes) else ():
         together = host.differentiate_together(host.compile(sizes, dynamic=True), sizes.calls)
         due = bare.differentiate_together(bare.build(sizes), sizes.calls)
         assert_close(together, due, "sizes: the gradients of a sum over calls of several sizes")
@@ -126,11 +116,11 @@ def test_backward_again(
     bare: DynamoDevice,
     case: PreparedCase,
     backend: Description,
-    other_case: Callable[[str], PreparedCase],
+    other_cases: Callable[..., tuple[PreparedCase, ...]],
     record: Record,
 ) -> None:
     """With retain_graph one may go back several times, with the same gradients each time; or an error names that."""
-    for each in with_activations(case, backend, other_case):
+    for each in (case, *other_cases("activated")):
         try:
             found = host.differentiate(host.compile(each), each.call.inputs, often=3)
         except SubjectError as error:
@@ -153,11 +143,11 @@ def test_double_backward(
     host: DynamoDevice,
     bare: DynamoDevice,
     case: PreparedCase,
-    other_case: Callable[[str], PreparedCase],
+    other_cases: Callable[..., tuple[PreparedCase, ...]],
     record: Record,
 ) -> None:
     """Gradients of gradients are right, or refused with an error; they are never wrong, and never silently missing."""
-    for each in with_activations(case, backend, other_case):
+    for each in (case, *other_cases("activated")):
         try:
             found = host.differentiate_twice(host.compile(each), each.call.inputs)
         except SubjectError as error:
@@ -190,12 +180,12 @@ def test_training_refused(
     bare: DynamoDevice,
     case: PreparedCase,
     backend: Description,
-    other_case: Callable[[str], PreparedCase],
+    other_cases: Callable[..., tuple[PreparedCase, ...]],
 ) -> None:
     """A backend that declares no training refuses inputs and parameters that require grad by BackendCompilerFailed with
     its name, or refuses to go back; its results never just require no grad, which leaves them out of a larger loss
     unseen."""
     if backend.has(features.training):
         raise NotApplicable("the backend declares training: training.gradients holds it to that")
-    for tried, wanted in ((case, (True, True)), (other_case("weighted"), (False, False))):
+    for tried, wanted in ((case, (True, True)), *((each, (False, False)) for each in other_cases("weighted"))):
         assert_training_refused(host, bare, tried, backend.name, wanted)

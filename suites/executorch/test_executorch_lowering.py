@@ -212,11 +212,11 @@ def test_same_partitioner(
     host: ExecuTorchDevice,
     target: ExecuTorchDevice,
     case: PreparedCase,
-    other_case: Callable[[str], PreparedCase],
+    other_cases: Callable[..., tuple[PreparedCase, ...]],
 ) -> None:
     """One partitioner object serves every method of a program, and one model after another: it keeps nothing of those
     that it has seen."""
-    for each in (other_case("sandwich"), case, other_case("add_sub"), case):
+    for each in (*other_cases("sandwich"), case, *other_cases("add_sub"), case):
         assert_computes(target, host.emit(host.lower(each, shared=True)), each, f"{each.name}, by one partitioner")
 
 

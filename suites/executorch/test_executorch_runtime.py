@@ -5,12 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from conformance import features
 from conformance.api.assertions import check, refused
 from conformance.api.verdicts import NotApplicable
 from conformance.compare.assertions import assert_close, assert_equal
 from conformance.contract import Control, Level, clauses
-from conformance.discovery.describing import Description
 from conformance.run.result import Record
 from conformance.toolchains.executorch.assertions import assert_calls
 from conformance.toolchains.executorch.client import ExecuTorchDevice, PreparedCase
@@ -102,15 +100,12 @@ def test_instances(
     host: ExecuTorchDevice,
     target: ExecuTorchDevice,
     case: PreparedCase,
-    backend: Description,
-    other_case: Callable[[str], PreparedCase],
+    other_cases: Callable[..., tuple[PreparedCase, ...]],
 ) -> None:
     """Many programs of one .pte, and of a twin with other weights, live and die in any order, each with its own weights
     and its own state."""
-    needed = (features.matmul, features.parameters, features.elementwise)
-    if case.name == "parameters" and all(map(backend.has, needed)):
-        _assert_instances(host, target, other_case("denormalised"))
-    _assert_instances(host, target, case)
+    for each in (*(other_cases("denormalised") if case.name == "parameters" else ()), case):
+        _assert_instances(host, target, each)
 
 
 def _assert_instances(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:

@@ -15,7 +15,6 @@ from conformance.api.errors import SubjectError
 from conformance.api.verdicts import NotApplicable
 from conformance.compare.assertions import assert_close
 from conformance.contract import Control, Level, clauses
-from conformance.discovery.describing import Description
 from conformance.toolchains.torchscript.assertions import NOT_AVAILABLE
 from conformance.toolchains.torchscript.client import Artifact, PreparedCase, TorchScriptDevice
 from conformance.toolchains.torchscript.damage.archive import debug_handles, underlined_lines
@@ -82,13 +81,11 @@ def test_runtime_error(
     host: TorchScriptDevice,
     target: TorchScriptDevice,
     case: PreparedCase,
-    backend: Description,
-    other_case: Callable[[str], PreparedCase],
+    other_cases: Callable[..., tuple[PreparedCase, ...]],
 ) -> None:
     """An error that is thrown in execute shows, in the lite interpreter, the hierarchy of the modules and the source
     line of the operator that failed."""
-    behind_others = case.name == "two_branches" and backend.has(features.views)
-    for each in (case, *([other_case("behind_lists")] if behind_others else [])):
+    for each in (case, *(other_cases("behind_lists") if case.name == "two_branches" else ())):
         loaded = target.load(host.save(host.lower(each)))
         for position, (place, source) in PLACES[each.name].items():
             with refused(f"{each.name} with a misfit for {place}, lite") as refusal:

@@ -255,16 +255,15 @@ def test_twice(host: TorchScriptDevice, case: PreparedCase, other_case: Callable
 
 @clause("lowering.several-models", source=(SAME_MODULE, GIVEN_MODULE), cases=("add_sub", "weighted_pair", "linear"))
 def test_several_models(
-    host: TorchScriptDevice, case: PreparedCase, other_case: Callable[[str], PreparedCase], backend: Description
+    host: TorchScriptDevice, case: PreparedCase, other_cases: Callable[..., tuple[PreparedCase, ...]]
 ) -> None:
     """Modules of several classes, and a twin with other weights, are lowered in one process and called in turns, each
     with its own shapes: each gives what it gives alone, no result is overwritten by the call of another, and when one
     is gone and a third twin is lowered in its place, all are still right."""
     first, twin = host.lower(case), host.lower(host.script(case, 1))
     models = [(first, case.calls), (twin, calls_of_twin(host, case, 1))]
-    models += [(host.lower(each), each.calls) for each in map(other_case, COMPANY)]
-    if backend.has(features.constants):  # one code, and other constants
-        frozen = other_case("frozen")
+    models += [(host.lower(each), each.calls) for each in other_cases(*COMPANY)]
+    for frozen in other_cases("frozen"):  # one code, and other constants
         models += [(host.lower(host.script(frozen, n)), calls_of_twin(host, frozen, n)) for n in range(2)]
     assert_right_in_turns(host, models, f"{case.name} among {len(models)} models")
     host.forget(first)

@@ -114,11 +114,11 @@ def test_several_models_loaded(
     host: TorchScriptDevice,
     target: TorchScriptDevice,
     case: PreparedCase,
-    other_case: Callable[[str], PreparedCase],
+    other_cases: Callable[..., tuple[PreparedCase, ...]],
 ) -> None:
     """Artifacts of several modules, and of twins with other weights, are loaded in one process and called in turns:
     each gives what it gives alone, also when one of them is gone and another is loaded in its place."""
-    cases = [(case, 0), (case, 1), *((other_case(name), 0) for name in COMPANY)]
+    cases = [(case, 0), (case, 1), *((each, 0) for each in other_cases(*COMPANY))]
     models = [_loaded(host, target, each, variant) for each, variant in cases]
     for gone in range(2):
         for module, call in in_turns(models):

@@ -93,12 +93,11 @@ def test_what_a_backend_raises_when_it_is_to_forget_is_its_error() -> None:
 
 def test_a_step_that_no_model_can_take_is_a_mistake_of_the_harness() -> None:
     class Unmoved:
-        lower, reset, forget = Shadow.lower, Shadow.reset, Shadow.forget
-        _copies = True
+        __init__, lower, reset, forget = Shadow.__init__, Shadow.lower, Shadow.reset, Shadow.forget
 
     trial = Trial((PROGRAM,), (Step("model"), Step("lower"), Step("copy")))
     with pytest.raises(Misdrawn):
-        play(trial, Unmoved())
+        play(trial, Unmoved(copies=True))
 
 
 def test_a_result_without_memory_is_the_backends_error() -> None:

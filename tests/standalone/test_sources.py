@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import inspect
 import sys
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,10 @@ from typing import Any
 import pytest
 
 import conformance
+from conformance.extensions import resolve
 from conformance.standalone.reproducers._sources import Collection
+from conformance.standalone.reproducers._steps import COMMON
+from conformance.toolchains import toolchains
 
 
 @pytest.mark.parametrize("toolchain", ["dynamo", "torchscript"])
@@ -22,6 +28,25 @@ def test_what_looks_at_pytorch_is_made_when_a_script_begins(toolchain: str, monk
     script: dict[str, Any] = {"__name__": "script"}
     exec("\n".join(["from __future__ import annotations", *sorted(collection.imports), *collection.texts()]), script)
     assert script["pytorch_changes"](None, [])["changes"] == {}
+
+
+@pytest.mark.parametrize("toolchain", toolchains(), ids=lambda each: each.name)
+def test_a_verb_that_is_copied_asks_of_a_session_what_scripts_have(toolchain: Any) -> None:
+    if toolchain.lacking():
+        pytest.skip(toolchain.lacking())
+    kit = resolve(toolchain.kit)
+    session = importlib.import_module(kit.session).session
+    written = COMMON.by_verb | kit.writers.by_verb
+    functions = [kit.verbs().named(name) for name in kit.verbs().names() if name not in written]
+    copied = [each for each in functions if not each.__module__.endswith(".operators")]  # they have no scripts
+    assert copied
+    lacking = {
+        f"{each.__name__}: session.{node.attr}"
+        for each in copied
+        for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(each))))
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "session" and not hasattr(session, node.attr)
+    }
+    assert not lacking
 
 
 #: Rooms of which a script for a written cell copies what it needs.

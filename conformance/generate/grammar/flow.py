@@ -265,6 +265,41 @@ def branch_that_could_not_be_taken(b: Builder) -> None:
     b.block("if", text, name, f"{one}.sum(0)")
 
 
+@rule("flow", "control_flow", "elementwise", weight=4, operators=1)
+def guarded(b: Builder) -> None:
+    """A look-up or a division that is made only where it can be, which a condition ahead of it says."""
+    one = b.float_value(least=1)
+    name, held = b.name(), b.name()
+    less = f"({one}.shape[0] - {b.draw.of(1, 2, 3)})"
+    factor = b.draw.of(
+        f"{one}.shape[1] if len({one}.shape) > 1 else 3",
+        f"7 // {less} if {less} != 0 else 3",
+        f'{held}["b"] if "b" in {held} else {held}["a"]',
+        f"{held}[1] if len({held}) > 1 else {held}[0]",
+    )
+    begin = f'{held} = {{"a": {one}.shape[0]}}' if '"' in factor else f"{held} = [{one}.shape[0]]"
+    b.block("if", f"{begin}\n{name} = {one} * ({factor})", name, f"{one} * 3")
+
+
+@rule("flow", "loops", "in_place", "elementwise", "views", weight=4, operators=1)
+def loop_behind_a_loop(b: Builder) -> None:
+    """As many turns as another loop has, which go on with all that it left, and not with what its turn did."""
+    one = b.float_value(least=1)
+    name, held = b.name(), b.name()
+    first, then = b.draw.of(
+        (f"{held}.append({held}[-1] * 0.5)", f"{held}[-1 - i]"),
+        (f"{held}[0].add_(1)", f"{held}[0] * i"),
+        (f"{held}[0][:1] = i", f"{held}[0]"),
+        (f"{held} += [{one} - i]", f"{held}[-1]"),
+    )
+    turns = b.draw.of("2", "3")
+    text = (
+        f"{held} = [{one}.clone()]\nfor i in range({turns}):\n    {first}\n"
+        f"{name} = {one}\nfor i in range({turns}):\n    {name} = {name} * 0.5 + {then}"
+    )
+    b.block("for", text, name, f"{one} * 0.5")
+
+
 @rule("flow", "matmul", "parameters", "half_precision", "mixed_dtypes", traits=("trains",), weight=3, operators=1)
 def in_lower_precision(b: Builder) -> None:
     """A part that is computed in lower precision, in the middle of what is not."""

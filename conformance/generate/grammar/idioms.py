@@ -95,7 +95,7 @@ def factor_ahead_of_the_largest(b: Builder) -> None:
     b.make(name, text)
 
 
-@rule("views", "views", "elementwise", "broadcasting", weight=3, operators=2)
+@rule("views", "views", "elementwise", "broadcasting", weight=4, operators=2)
 def as_large_as_it_is_said(b: Builder) -> None:
     """A view is all that gives a result its size, where what it is combined with would broadcast to less."""
     one = b.pick(lambda value: value.rank >= 1 and (value.floating or value.integral))
@@ -103,7 +103,11 @@ def as_large_as_it_is_said(b: Builder) -> None:
     wide = b.draw.of(
         f"{one}.unsqueeze(0).expand(3, {kept})", f"{one}.expand(2, {kept})", f"{one}[None].repeat(2, {once})"
     )
+    neutral = f"([2, {once}], dtype={one.dtype})"  # what changes nothing but the size
     name, text = b.draw.of(
+        ("mul", f"{one} * torch.ones{neutral}"),
+        ("mul", f"torch.ones{neutral} * {one}"),
+        ("add", f"{one} + torch.zeros{neutral}"),
         ("add", f"{wide} + {one}"),
         ("mul", f"{one} * {wide}"),
         ("sub", f"{wide} - {one} * 2"),

@@ -66,14 +66,15 @@ def padded(b: Builder) -> None:
         )
         b.make(name, f"{b.module(f'torch.nn.Sequential(torch.nn.{pad}, torch.nn.{pool})')}({one})")
         return
+    kind = b.draw.of("convolution", "max", "convolution", "max", "mean")
     side = b.draw.of("1, 1, 1, 1", "1, 1, 1, 1", "1, 1, 0, 0", "0, 1, 0, 1", "2, 0, 2, 0")
     if one.rank == 3:
         side = b.draw.of("2, 0", "0, 1", "1, 1")
-    value = b.draw.of("0.0", "0.0", "1.0", "-2.0")
+    value = b.draw.of("0.0", "0.0", "0.0" if kind == "convolution" else "1.0", "-2.0")
     wide = b.make("pad", f"F.pad({one}, ({side}), value={value})")[0]
     stride = f"stride={b.draw.of(1, 2)}"
     size, sides = b.draw.of(3, 2), one.rank - 2
-    match b.draw.of("max", "max", "mean", "convolution"):
+    match kind:
         case "max":
             b.make(f"max_pool{sides}d", f"F.max_pool{sides}d({wide}, {size}, {stride})")
         case "mean":

@@ -78,6 +78,15 @@ def part_of_a_broadcast(b: Builder) -> None:
 _PARTS = ("::2", "1::2", "1:", ":-1", "::3", "-3:", "1:4:2", "1:3")
 
 
+@rule("views", "views", weight=3, operators=1)
+def part_of_a_part(b: Builder) -> None:
+    """A part of a part along one dimension: it ends where the first one ends, however long what that is of may be."""
+    one = b.pick(lambda value: value.rank >= 1)
+    ahead = "..., " if b.draw.chance(2) else ""
+    first, second = b.draw.of(":-1", ":2", *_PARTS), b.draw.of("1:", "1:", "::2", "1::2", ":-1", "-1:", ":1")
+    b.make("slice", f"{one}[{ahead}{first}][{ahead}{second}]")
+
+
 @rule("views", "views", weight=2, operators=2)
 def in_a_row(b: Builder) -> None:
     """Two of a kind, one behind the other, which a compiler may make one of."""
@@ -85,8 +94,6 @@ def in_a_row(b: Builder) -> None:
     order = _order(b, one)
     dim, first, second = b.dim(one), b.draw.of(*_PARTS), b.draw.of("1:", "::2", "1::2", ":-1", "-1:", ":1")
     name, text = b.draw.of(
-        ("slice", f"{one}[..., {first}][..., {second}]"),
-        ("slice", f"{one}[{first}][{second}]"),
         ("slice", f"{one}[..., {first}][{second}]"),
         ("roll", f"torch.roll(torch.roll({one}, 1, {dim}), {b.draw.of('-2', '1')}, {b.draw.of(dim, 0)})"),
         ("select", f"{one}[..., {first}].select(-1, {b.draw.of('0', '-1')})"),

@@ -71,6 +71,20 @@ def to_view_of_own(b: Builder) -> None:
     b.write(_operator(statement), statement)
 
 
+@rule("writes", "in_place", "elementwise", "views", weight=4, operators=1)
+def named_before_it_is_written(b: Builder) -> None:
+    """A view that was taken ahead of a write to what it is a view of has what was written."""
+    (whole,) = b.make("clone", f"{b.float_value(least=1)}.clone()")
+    name, part = b.draw.of(
+        ("slice", f"{whole}[..., :1]"), ("slice", f"{whole}[1:]"), ("select", f"{whole}[0]"),
+        ("transpose", f"{whole}.transpose(0, -1)"), ("view", f"{whole}.view(-1)"), ("unsqueeze", f"{whole}[None]"),
+    )  # fmt: skip
+    (seen,) = b.make(name, part, fresh=False)
+    write = b.draw.of(f"{whole}[..., :1] = 2", f"{whole}[0] = 2", f"{whole}.mul_(2)", f"{whole}[..., -1:] += 1")
+    b.write(_operator(write), write)
+    b.make("mul", f"{seen} * 3.0")
+
+
 @rule("writes", "in_place", "elementwise", "input_mutation", traits=("keeps_writes",), weight=4)
 def to_argument(b: Builder) -> None:
     target = b.pick(lambda value: value.origin == "argument")
@@ -94,23 +108,33 @@ def to_one_of_two(b: Builder) -> None:
     b.make("mul", f"{other} * 2")
 
 
-@rule("writes", "in_place", "elementwise", "input_mutation", traits=("keeps_writes",), weight=3)
+def _kept_like(b: Builder, one: Value) -> Value:
+    """A buffer for values like this one. It begins with zeros where the toolchain may forget with what it begins."""
+    values = "ordinary" if b.traits.keeps_writes else "zeros"
+    return b.buffer(TensorSpec(one.dtype_name, one.shape, "contiguous", values, b.draw.seed()))
+
+
+@rule("writes", "in_place", "elementwise", "input_mutation", "mutable_state", traits=("keeps_state",), weight=3)
 def to_buffer(b: Builder) -> None:
-    buffers = [value for value in b.values if value.origin == "state" and value.name.startswith("self.b")]
-    if not buffers:
-        one = b.float_value()
-        buffers = [b.buffer(TensorSpec(one.dtype_name, one.shape, "contiguous", "ordinary", b.draw.seed()))]
-    statement = _change(b, b.draw.choice(buffers))
+    known = [value for value in b.values if value.origin == "state" and value.name.startswith("self.b")]
+    buffers = known if b.traits.keeps_writes else []
+    target = b.draw.choice(buffers or [_kept_like(b, b.float_value())])
+    statement = _change(b, target)
     b.write(_operator(statement), statement, "writes")
+    if not b.traits.keeps_writes:  # nobody sees it but the model
+        b.make("add", f"{target} + 1")
 
 
-@rule("writes", "in_place", "elementwise", "input_mutation", traits=("keeps_writes",), weight=3, operators=1)
+@rule(
+    "writes", "in_place", "elementwise", "input_mutation", "mutable_state",
+    traits=("keeps_state",), weight=3, operators=1,
+)  # fmt: skip
 def kept_before_it_changes(b: Builder) -> None:
     """A buffer keeps what a value was before the model changes that, or the caller does, as recurrent models keep their
     last state."""
     source = b.pick(lambda value: value.origin == "argument" or value.fresh)
-    kept = b.buffer(TensorSpec(source.dtype_name, source.shape, "contiguous", "ordinary", b.draw.seed()))
-    by_the_caller = source.origin == "argument" and b.draw.chance(2)
+    kept = _kept_like(b, source)
+    by_the_caller = source.origin == "argument" and (not b.traits.keeps_writes or b.draw.chance(2))
     if by_the_caller:
         b.make("add", f"{kept} + {source}")
     copied = b.draw.of(
@@ -124,14 +148,15 @@ def kept_before_it_changes(b: Builder) -> None:
         b.make("add", f"{kept} + {source}")
 
 
-@rule("writes", "in_place", "elementwise", "input_mutation", traits=("keeps_writes",), weight=3, operators=1)
+@rule(
+    "writes", "in_place", "elementwise", "input_mutation", "mutable_state",
+    traits=("keeps_state",), weight=3, operators=1,
+)  # fmt: skip
 def moved_up(b: Builder) -> None:
     """Each buffer takes over what the one ahead of it held, and the first what comes, as models keep their last few
     inputs."""
     one = b.pick(lambda value: value.origin == "argument")
-    newer, older = (
-        b.buffer(TensorSpec(one.dtype_name, one.shape, "contiguous", "ordinary", b.draw.seed())) for _ in "ab"
-    )
+    newer, older = (_kept_like(b, one) for _ in "ab")
     if b.draw.chance(2):
         b.make("add", f"{newer} + {one}")
     b.write("copy_", f"{older}.copy_({newer})", "writes")

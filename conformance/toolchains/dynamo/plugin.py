@@ -69,6 +69,7 @@ class Dynamo(Toolchain):
         keeps_aliases=True,
         keeps_strides=True,
         keeps_writes=True,
+        keeps_state=True,
         keeps_gradients=True,
         trains=True,
         takes_python=True,

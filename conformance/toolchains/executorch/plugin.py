@@ -67,6 +67,7 @@ class ExecuTorch(Toolchain):
         keeps_aliases=False,
         keeps_strides=False,
         keeps_writes=False,
+        keeps_state=True,
         keeps_gradients=False,
         trains=False,
         saves=True,

@@ -198,3 +198,19 @@ class DroppedTwice(torch.nn.Module):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         return functional.dropout(x, 0.25, training=True) * 2, functional.dropout(x, 0.25, training=True) * 2
+
+
+@case(
+    "root_where_there_is_one",
+    f.control_flow,
+    f.reductions,
+    f.booleans,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.positive(3),), (-make.positive(3),)]},
+    touches=(f.zero_dim,),
+)
+class RootWhereThereIsOne(torch.nn.Module):
+    """The gradient of the branch that is not taken is NaN, and nobody goes back through it."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cond((x > 0).all(), lambda x: torch.sqrt(x) * 2, lambda x: x * 3 - 1, (x,)) + x

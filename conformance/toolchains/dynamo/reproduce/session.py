@@ -40,6 +40,7 @@ class Session:
         self.imported_before = frozenset(sys.modules)
         self.registered_before = frozenset(_COMPILER_FNS)
         self.backend_name = BACKEND
+        self.settings = {"backend": BACKEND, "mode": MODE, "options": OPTIONS}
         self.backend = types.SimpleNamespace(name=BACKEND, options=OPTIONS or {}, mode=MODE, runtime=RUNTIME)
 
     def get(self, thing: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import List  # noqa: UP035  (TorchScript resolves this name)
+
 import torch
 from torch import Tensor
 
@@ -250,3 +252,48 @@ class Temperatures(torch.nn.Module):
         for step in range(3):
             total = total * 0.5 + torch.sigmoid(scores) * (step + 1) - angles * 2.5
         return total
+
+
+@case(
+    "one_loop_after_another",
+    f.loops,
+    f.in_place,
+    f.views,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.floats(4, 3),) for _ in "ab"]},
+)
+class OneLoopAfterAnother(torch.nn.Module):
+    """The second loop reads all that the first one has written, and not what its turn did."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        table = torch.zeros_like(x)
+        kept, total = [x[0]], x[0] * 2.0
+        for i in range(4):
+            table[i] = x[i] * i + 1.0
+            kept.append(kept[i] * 0.5 + i)
+        for i in range(4):
+            total = total * 0.5 + table[3 - i] - kept[4 - i]
+        return total
+
+
+@case(
+    "asked_first",
+    f.control_flow,
+    f.loops,
+    f.nested_values,
+    f.scalars,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.floats(3), sizes) for sizes in ([3], [0, 2], [1, 7, 4])]},
+)
+class AskedFirst(torch.nn.Module):
+    """Look-ups and divisions that are made only where a condition ahead of them says that they can be."""
+
+    def forward(self, x: Tensor, sizes: List[int]) -> Tensor:  # noqa: UP006
+        gains = {"scale": 2.0}
+        gain = gains["gain"] if "gain" in gains else gains["scale"]
+        width = sizes[1] if len(sizes) > 1 else 1
+        rest = 12 // sizes[0] if sizes[0] != 0 else 5
+        place = 0
+        while place < len(sizes) and sizes[place] != 7:
+            place += 1
+        return x * width + gain * rest + place

@@ -262,3 +262,21 @@ class DefaultArguments(torch.nn.Module):
 
     def forward(self, x: Tensor, scale: float = 1.0) -> Tensor:
         return x * scale
+
+
+@case(
+    "turned_off",
+    f.optionals,
+    f.scalars,
+    f.control_flow,
+    f.elementwise,
+    samples=lambda make: {
+        "forward": [(make.floats(3) * 3.0, most, times) for most in (0.5, None) for times in (3, None)]
+    },
+)
+class TurnedOff(torch.nn.Module):
+    """None turns off what is on by default: it was given, and was not left out."""
+
+    def forward(self, x: Tensor, most: Optional[float] = 1.0, times: Optional[int] = 2) -> Tensor:  # noqa: UP045
+        kept = x + 1.0 if most is None else torch.clamp(x, max=most)
+        return kept if times is None else kept * times
