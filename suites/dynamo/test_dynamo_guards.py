@@ -4,6 +4,7 @@ lowered for again (pytorch/pytorch#89373: also what was assumed *while* the back
 from __future__ import annotations
 
 import statistics
+from collections.abc import Callable
 
 import torch
 
@@ -93,7 +94,13 @@ def test_sizes_zero_and_one(host: DynamoDevice, bare: DynamoDevice, case: Prepar
 
 
 @clause("guards.many-sizes", source=(MARKED, COMPILED), cases=("sizes",), needs=(features.dynamic_shapes,))
-def test_many_sizes(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase, record: Record) -> None:
+def test_many_sizes(
+    host: DynamoDevice,
+    bare: DynamoDevice,
+    case: PreparedCase,
+    other_cases: Callable[..., tuple[PreparedCase, ...]],
+    record: Record,
+) -> None:
     """Many sizes are served by what was lowered for the first of them, and the first call with a size goes
     through no compiler: in the median it enters at most five thousand Python functions more than the next. Whether it
     takes more than eight milliseconds more, and whether a call after all of them enters a hundred functions more than
@@ -116,6 +123,10 @@ def test_many_sizes(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase, 
             f"{case.name}: a call enters {before:g} Python functions, and {after:g} after {len(sizes)} other sizes",
         )
     assert_counts(host.counts(lowered), f"{len(sizes)} sizes", lowerings=1, least_runs=len(sizes))
+    for square in other_cases("each_with_each"):
+        compiled = host.lower(square, marks=ROWS)
+        for call in square.calls:
+            assert_close(host.run(compiled, call.inputs).result, call.expected, f"{square.name}, of any size")
 
 
 @clause("guards.made-while-lowering", cases=("sized_backward",), needs=(features.dynamic_shapes, features.training))

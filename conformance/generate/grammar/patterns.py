@@ -51,7 +51,7 @@ def convolution_and_norm(b: Builder) -> None:
     _again(b, first, last)
 
 
-@rule("networks", "convolution", "views", "parameters", weight=3, operators=3)
+@rule("networks", "convolution", "views", "parameters", weight=5, operators=3)
 def padded(b: Builder) -> None:
     """A pad ahead of what has a padding of its own, which is another one: zeros are not minus infinity, and are counted
     in a mean."""
@@ -67,21 +67,23 @@ def padded(b: Builder) -> None:
         b.make(name, f"{b.module(f'torch.nn.Sequential(torch.nn.{pad}, torch.nn.{pool})')}({one})")
         return
     kind = b.draw.of("convolution", "max", "convolution", "max", "mean")
-    side = b.draw.of("1, 1, 1, 1", "1, 1, 1, 1", "1, 1, 0, 0", "0, 1, 0, 1", "2, 0, 2, 0")
-    if one.rank == 3:
-        side = b.draw.of("2, 0", "0, 1", "1, 1")
-    value = b.draw.of("0.0", "0.0", "0.0" if kind == "convolution" else "1.0", "-2.0")
+    sides: tuple[str, ...] = ("1, 1, 1, 1", "1, 1, 0, 0", "0, 1, 0, 1", "2, 0, 2, 0")
+    sides = ("1, 1", "0, 1", "2, 0") if one.rank == 3 else sides
+    values: tuple[str, ...] = ("0.0", "1.0", "-2.0")
+    if kind == "convolution":  # which pads by itself, as much on one side as on the other
+        sides, values = (*sides, sides[-1]), ("0.0", "0.0", *values)
+    side, value = b.draw.of(*sides), b.draw.of("0.0", *values)
     wide = b.make("pad", f"F.pad({one}, ({side}), value={value})")[0]
     stride = f"stride={b.draw.of(1, 2)}"
-    size, sides = b.draw.of(3, 2), one.rank - 2
+    size, dims = b.draw.of(3, 2), one.rank - 2
     match kind:
         case "max":
-            b.make(f"max_pool{sides}d", f"F.max_pool{sides}d({wide}, {size}, {stride})")
+            b.make(f"max_pool{dims}d", f"F.max_pool{dims}d({wide}, {size}, {stride})")
         case "mean":
-            b.make(f"avg_pool{sides}d", f"F.avg_pool{sides}d({wide}, {size}, {stride}, count_include_pad=False)")
+            b.make(f"avg_pool{dims}d", f"F.avg_pool{dims}d({wide}, {size}, {stride}, count_include_pad=False)")
         case _:
-            weight = parameter(b, one, (2, one.shape[1], *[size] * sides))
-            b.make(f"conv{sides}d", f"F.conv{sides}d({wide}, {weight}, {stride}, padding={b.draw.of(0, 1)})")
+            weight = parameter(b, one, (2, one.shape[1], *[size] * dims))
+            b.make(f"conv{dims}d", f"F.conv{dims}d({wide}, {weight}, {stride}, padding={b.draw.of(0, 1)})")
 
 
 @rule("networks", "convolution", "submodules", "parameters", weight=4, operators=1)

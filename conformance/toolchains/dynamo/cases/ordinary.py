@@ -333,3 +333,21 @@ class LevelsOfAPyramid(torch.nn.Module):
 
     def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         return torch.relu(self.norms[0](self.convolution(x))), torch.relu(self.norms[1](self.convolution(y)))
+
+
+@case(
+    "padded_on_one_side",
+    f.convolution,
+    f.views,
+    f.parameters,
+    samples=lambda make: {"forward": [(make.floats(1, 2, 7),) for _ in "ab"]},
+)
+class PaddedOnOneSide(torch.nn.Module):
+    """A pad of zeros on one side, which is no padding of the convolution's own: that has as much on both."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution = torch.nn.Conv1d(2, 3, 3).requires_grad_(False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu(self.convolution(functional.pad(x, (2, 0))))

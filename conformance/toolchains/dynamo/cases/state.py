@@ -200,6 +200,20 @@ class Sizes(torch.nn.Module):
         return changed + (x * y).mean(0) + fours.sum(0) / -(-rows // 4)
 
 
+@case(
+    "each_with_each",
+    f.matmul,
+    f.reductions,
+    f.views,
+    samples=lambda make: {"forward": [(make.floats(rows, 3), make.floats(rows, 3)) for rows in (5, 3, 11)]},
+)
+class EachWithEach(torch.nn.Module):
+    """The rows are the columns too: rows that are added to a batch to fill it up are not only cut off."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return torch.softmax(x @ y.t(), dim=1) * 2.0
+
+
 @functools.cache
 def twisted() -> Any:
     """An operator that no backend has heard of, whose backward asks for the size. Defined where a model needs it."""

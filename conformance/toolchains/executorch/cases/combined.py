@@ -177,3 +177,53 @@ class Messages(torch.nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.scatter_add(x * 2.0, 0, self.places, x)
+
+
+@case(
+    "padded_sentences",
+    f.matmul,
+    f.views,
+    f.booleans,
+    samples=twice(
+        lambda make: (make.floats(2, 4, 3), torch.tensor([[True, True, True, False], [True, False, False, False]]))
+    ),
+)
+class PaddedSentences(torch.nn.Module):
+    """Attention that is masked: where the mask says no, nothing is seen, and where it says yes, nothing is added."""
+
+    def forward(self, x: Tensor, there: Tensor) -> Tensor:
+        return functional.scaled_dot_product_attention(x, x * 2.0, x, attn_mask=there[:, None, :])
+
+
+@case(
+    "boxes_and_scores",
+    f.matmul,
+    f.elementwise,
+    f.parameters,
+    f.several_outputs,
+    samples=twice(lambda make: (make.floats(3, 4),)),
+)
+class BoxesAndScores(torch.nn.Module):
+    """The second of two results is activated, and the first is not; then the other way round."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.boxes, self.scores = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        boxes, scores = self.boxes(x), self.scores(x)
+        return boxes, torch.sigmoid(scores), torch.relu(boxes - 0.5), scores * 2.0
+
+
+@case(
+    "shared_heads",
+    f.matmul,
+    f.views,
+    samples=twice(lambda make: (make.floats(1, 4, 3, 2), make.floats(1, 2, 3, 2))),
+)
+class SharedHeads(torch.nn.Module):
+    """Each head of the keys serves two queries next to each other: copies that are interleaved, and not tiled."""
+
+    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
+        repeated = keys[:, :, None].expand(1, 2, 2, 3, 2).reshape(1, 4, 3, 2)
+        return queries @ repeated.transpose(-1, -2)
