@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"\b[xv]\d+\b")
 #: The names that a statement makes; and what it writes to something by: a method such as ``add_``, ``inplace=True``.
 _ASSIGNED = re.compile(r"^[ \t]*(v\d+(?:, v\d+)*),? = ", re.MULTILINE)
-_WRITES = re.compile(r"\w_\(|inplace=True|out=|self\.m\d+\(")
+_WRITES = re.compile(r"\w_\(|inplace=True|out=")
+_CALLS_A_MODULE = re.compile(r"self\.m\d+\(")
 #: A statement that makes one value, in memory of its own; and one that writes to a value and does nothing else.
 _FRESH = re.compile(r"(v\d+) = (?:v\d+\.clone\(\)|[xv]\d+ [-+*/] [\w.]+)")
 _WRITE = re.compile(r"(v\d+)(?:\.\w+_\(|\[.*?\] = |\[.*?\]\.\w+_\(| [-+*/]= )[^\n]*")
@@ -23,11 +24,11 @@ def names_used(lines: Sequence[Line]) -> set[str]:
     return {name for line in lines for name in set(_NAME.findall(line.text)) - made_by(line)}
 
 
-def needed(lines: Sequence[Line], result: str) -> tuple[Line, ...]:
+def needed(lines: Sequence[Line], result: str, *, modules_write: bool = True) -> tuple[Line, ...]:
     """The statements that a result needs, and those that write to something that is more than a value of the program's
-    own, which nothing reads."""
-    kept = _read(lines, result)
-    while (fewer := _read(_without_unread(kept, result), result)) != kept:
+    own, which nothing reads. Submodules write to their state where ``modules_write``, as norms do in training."""
+    kept = _read(lines, result, modules_write)
+    while (fewer := _read(_without_unread(kept, result), result, modules_write)) != kept:
         kept = fewer
     return kept
 
@@ -37,13 +38,14 @@ def made_by(line: Line) -> set[str]:
     return {name for each in _ASSIGNED.findall(line.text) for name in _NAME.findall(each)}
 
 
-def _read(lines: Sequence[Line], result: str) -> tuple[Line, ...]:
+def _read(lines: Sequence[Line], result: str, modules_write: bool) -> tuple[Line, ...]:
     """The statements that a result needs, and those that write."""
     read = set(_NAME.findall(result))
     kept: list[Line] = []
     for line in reversed(lines):
         made = made_by(line)
-        if made and not made & read and not _WRITES.search(line.text):
+        writes = _WRITES.search(line.text) or (modules_write and _CALLS_A_MODULE.search(line.text))
+        if made and not made & read and not writes:
             continue
         read.update(_NAME.findall(line.text))
         kept.append(line)

@@ -39,9 +39,10 @@ _LEAST_SHRINKING_SECONDS = 5.0
 #: Seconds that a trial counts for while findings are made smaller, by how it ends, where the budget is a number of
 #: programs: nothing depends on the clock then, so that a seed always gives the same findings.
 _NOMINAL_SECONDS = {"": 0.05, "error": 0.2, "crash": 0.2, "hang": 1.0}
-#: How often what is found is tried with less in it at last, and where the budget is a time, for how many seconds.
+#: How often what is found is tried with less in it at last, and what ends the process; and where the budget is a time,
+#: for how many seconds.
 _MOST_REDUCTIONS = 60
-_MOST_BEFORE_AN_END = 8
+_MOST_REDUCTIONS_OF_AN_END = 8
 _REDUCING_SECONDS = 15.0
 #: A cell tells this many kinds of failures apart at most.
 _MOST_KINDS = 12
@@ -286,6 +287,8 @@ class Search:
             return
         if repeated and not needed and first.observable != STATE and not self.interrupted:
             trial, repeated = self._reduced(trial, repeated)
+            if self._tally.explains(trial, repeated, kind.count):
+                return
         if repeated:
             self._tally.add(_finding(trial, needed, repeated, kind.count))
         else:
@@ -295,7 +298,7 @@ class Search:
         """A trial with as little in it as still shows what was found in it first, and what is found in that one."""
         first, tries = found[0], itertools.count()
         until = time.monotonic() + (math.inf if self._share.seconds is None else _REDUCING_SECONDS)
-        most = _MOST_BEFORE_AN_END if first.ended else _MOST_REDUCTIONS
+        most = _MOST_REDUCTIONS_OF_AN_END if first.ended else _MOST_REDUCTIONS
 
         def may_try() -> bool:
             return next(tries) < most and time.monotonic() < until

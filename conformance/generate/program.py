@@ -6,6 +6,7 @@ Everything here is frozen; :mod:`conformance.generate.serialization` writes and 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -197,10 +198,12 @@ class Program:
         )
         return widened(text) if wide else text + "\n"
 
-    def without_dead_code(self) -> Program:
-        """Without statements that make a value which nothing needs. What writes to something stays."""
-        others = tuple(dataclasses.replace(each, lines=needed(each.lines, each.result)) for each in self.others)
-        return dataclasses.replace(self, lines=needed(self.lines, self.result), others=others)
+    def without_dead_code(self, *, modules_write: bool = True) -> Program:
+        """Without statements that make a value which nothing needs. What writes to something stays, and what calls a
+        submodule where these write to their state."""
+        left = functools.partial(needed, modules_write=modules_write)
+        others = tuple(dataclasses.replace(each, lines=left(each.lines, each.result)) for each in self.others)
+        return dataclasses.replace(self, lines=left(self.lines, self.result), others=others)
 
     def numbers(self) -> list[tuple[int, int, int]]:
         """Where Python numbers stand beside an arithmetic operator, or in a list that a tensor is made of: the line,

@@ -64,7 +64,6 @@ def _smaller(trial: Trial, first: Divergence) -> Iterator[Trial]:
         return
     if first.step + 1 < len(trial.steps):
         yield dataclasses.replace(trial, steps=trial.steps[: first.step + 1])
-        return  # what is smaller than this is asked of it
     yield from _of_one_model(trial)
     yield from _with_fewer_calls(trial)
     yield from _with_programs(trial, lambda program: _with_fewer_results(program, first.place))

@@ -117,7 +117,9 @@ class Trial:
 
     def without_dead_code(self) -> Trial:
         """With programs from which nothing is missing that a result needs."""
-        return dataclasses.replace(self, programs=tuple(each.without_dead_code() for each in self.programs))
+        trains = any(call.train for call in self.calls)
+        programs = tuple(each.without_dead_code(modules_write=trains) for each in self.programs)
+        return dataclasses.replace(self, programs=programs)
 
     def without_gradients(self) -> Trial:
         """With calls whose arguments do not require grad, unless something goes back through them."""
