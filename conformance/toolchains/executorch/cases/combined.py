@@ -227,3 +227,23 @@ class SharedHeads(torch.nn.Module):
     def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
         repeated = keys[:, :, None].expand(1, 2, 2, 3, 2).reshape(1, 4, 3, 2)
         return queries @ repeated.transpose(-1, -2)
+
+
+@case(
+    "rising_curves",
+    f.matmul,
+    f.elementwise,
+    f.reductions,
+    f.parameters,
+    samples=twice(lambda make: (make.floats(2, 4),)),
+)
+class RisingCurves(torch.nn.Module):
+    """A part ends in an activation, a scan that most delegates leave to ExecuTorch follows, and a part without one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps, self.mix = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        mixed: Tensor = self.mix(torch.cumsum(torch.relu(self.steps(x)), dim=-1)) - 1.0
+        return mixed

@@ -140,3 +140,31 @@ class WrittenByAScan(torch.nn.Module):
         result = (x + self.total) * 2.0
         self.total.copy_(torch.cumsum(x, 0))
         return result
+
+
+@case(
+    "centred_steps",
+    f.mutable_state,
+    f.parameters,
+    f.elementwise,
+    f.matmul,
+    samples=lambda make: {"forward": [(make.floats(1, 4),) for _ in range(4)]},
+)
+class CentredSteps(torch.nn.Module):
+    """One buffer never changes, and comes ahead of the one that does."""
+
+    centre: Tensor
+    hidden: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("centre", torch.rand(1, 4) + 0.5)
+        self.register_buffer("hidden", torch.zeros(1, 4))
+        self.new, self.old, self.out = (torch.nn.Linear(4, 4) for _ in range(3))
+        self.requires_grad_(False)  # Autograd lets nobody write a result that has a history to a buffer
+
+    def forward(self, x: Tensor) -> Tensor:
+        hidden = torch.tanh(self.new(x - self.centre) + self.old(self.hidden))
+        self.hidden.copy_(hidden)
+        result: Tensor = self.out(hidden) - self.centre
+        return result
