@@ -251,7 +251,7 @@ def attempts(run_context: RunContext, backend: ReproducedBackend) -> dict[str, t
     return {clause: (each, _told(each, backend)) for clause, each in facts.items()}
 
 
-@pytest.mark.runs
+@pytest.mark.parts
 def test_every_verb_can_be_told(attempts: dict[str, tuple[FailingCell, Reproducer]], tmp_path: Path) -> None:
     asked = {step.verb for facts, _ in attempts.values() for step in facts.steps}
     known = {
@@ -287,7 +287,7 @@ def _define(text: str, name: str) -> None:
         sys.excepthook = hook
 
 
-@pytest.mark.runs
+@pytest.mark.parts
 @pytest.mark.parametrize("clause", ["package.ready"])
 def test_a_clause_that_holds_is_not_reproduced(
     attempts: dict[str, tuple[FailingCell, Reproducer]],
