@@ -285,7 +285,8 @@ class Search:
             after *= 2
         if not repeated and kind.hastily and first.observable == "hang":
             return
-        if repeated and not needed and first.observable != STATE and not self.interrupted:
+        in_haste = self._first_only or self.interrupted
+        if repeated and not needed and first.observable != STATE and not in_haste:
             trial, repeated = self._reduced(trial, repeated)
             if self._tally.explains(trial, repeated, kind.count):
                 return

@@ -139,6 +139,15 @@ def test_what_was_found_is_tried_first_next_time(tmp_path: Path) -> None:
     assert outcome(again) == outcome(tally)
 
 
+def test_a_search_that_ends_at_the_first_failure_makes_nothing_smaller() -> None:
+    _, tally, laboratory = searched(says("ceil", "values"), HUNDRED, first_only=True)
+    (finding,) = tally.findings
+    failing = [trial for trial, _ in laboratory.all if "ceil" in trial.programs[0].operators]
+    assert failing == [finding.trial] * 2, "once to find it, and once to confirm it"
+    _, tally, _ = searched(says("ceil", "values"), HUNDRED)
+    assert tally.findings[0].trial == trial_of(["ceil"])
+
+
 def test_what_is_remembered_explains_nothing_away(tmp_path: Path) -> None:
     """A seed finds what it would have found, beside what an earlier run left."""
     kept = tmp_path / "cell.json"
