@@ -288,8 +288,6 @@ class Search:
         in_haste = self._first_only or self.interrupted
         if repeated and not needed and first.observable != STATE and not in_haste:
             trial, repeated = self._reduced(trial, repeated)
-            if self._tally.explains(trial, repeated, kind.count):
-                return
         if repeated:
             self._tally.add(_finding(trial, needed, repeated, kind.count))
         else:

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from generate.judging import ADD, FLOAT, changed, found, trial_of
+from generate.judging import ADD, FLOAT, Broken, changed, found, rows, trial_of
 
-from conformance.generate.judge import Rules
+from conformance.generate.judge import Knowledge, Rules, differences
+from conformance.generate.makers import Shadow
+from conformance.generate.play import play
 from conformance.generate.program import Line, Program
 
 
@@ -96,3 +98,11 @@ def test_memory_that_is_kept_is_seen() -> None:
 
     assert found(ADD, around, leaks=True) == ["memory"]
     assert found(ADD, copy.copy, leaks=True) == []
+
+
+def test_other_strides_are_those_of_a_result() -> None:
+    trial = trial_of("v0 = x0 * 2", FLOAT, result="(v0, v0 + 1)")
+    other = Broken(changed(lambda results: (results[0], results[1].t().contiguous().t())))
+    eager, actual = (rows(trial, play(trial, maker)) for maker in (Shadow(copies=False), other))
+    (difference,) = differences(trial, Knowledge(eager), actual, Rules())
+    assert (difference.observable, difference.place) == ("strides", "result 1")

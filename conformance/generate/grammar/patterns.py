@@ -67,12 +67,11 @@ def padded(b: Builder) -> None:
         b.make(name, f"{b.module(f'torch.nn.Sequential(torch.nn.{pad}, torch.nn.{pool})')}({one})")
         return
     kind = b.draw.of("convolution", "max", "convolution", "max", "mean")
-    sides: tuple[str, ...] = ("1, 1, 1, 1", "1, 1, 0, 0", "0, 1, 0, 1", "2, 0, 2, 0")
-    sides = ("1, 1", "0, 1", "2, 0") if one.rank == 3 else sides
-    values: tuple[str, ...] = ("0.0", "1.0", "-2.0")
+    sides = ["1, 1", "0, 1", "2, 0"] if one.rank == 3 else ["1, 1, 1, 1", "1, 1, 0, 0", "0, 1, 0, 1", "2, 0, 2, 0"]
+    values = ["0.0", "0.0", "1.0", "-2.0"]
     if kind == "convolution":  # which pads by itself, as much on one side as on the other
-        sides, values = (*sides, sides[-1]), ("0.0", "0.0", *values)
-    side, value = b.draw.of(*sides), b.draw.of("0.0", *values)
+        sides, values = [*sides, sides[-1]], ["0.0", "0.0", *values]
+    side, value = b.draw.choice(sides), b.draw.choice(values)
     wide = b.make("pad", f"F.pad({one}, ({side}), value={value})")[0]
     stride = f"stride={b.draw.of(1, 2)}"
     size, dims = b.draw.of(3, 2), one.rank - 2
