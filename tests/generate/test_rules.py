@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Collection, Iterator
+import itertools
+from collections.abc import Callable, Collection, Iterator
 
 import pytest
 from generate.drawn import ByChance
 
 from conformance.generate.grammar import RULES, Abandoned, Builder, Rule, builder, lacking
+from conformance.generate.grammar.idioms import read_after_the_whole
+from conformance.generate.grammar.writes import to_view_of_own
 from conformance.generate.program import TensorSpec
 from conformance.toolchains import toolchain_named
 
@@ -70,6 +73,24 @@ def test_a_layer_has_no_more_weights_than_a_message_holds(width: int, is_taken: 
     assert traits is not None
     with contextlib.nullcontext() if is_taken else pytest.raises(Abandoned):
         Builder(ByChance(1), traits).module(f"torch.nn.TransformerEncoderLayer({width}, 1, 4)")
+
+
+@pytest.mark.parametrize("statement", [read_after_the_whole, to_view_of_own])
+def test_what_is_long_is_not_taken_apart_place_by_place(statement: Callable[[Builder], None]) -> None:
+    """Dynamo takes minutes to trace an ``unbind`` of thousands of places, and each program has more."""
+    traits = toolchain_named("torchscript").programs
+    assert traits is not None
+    taken = {65: "", 3: ""}
+    for size, seed in itertools.product(taken, range(60)):
+        builder = Builder(ByChance(seed), traits)
+        builder.argument(TensorSpec("float32", (size,)))
+        with contextlib.suppress(Abandoned):
+            statement(builder)
+        taken[size] += "".join(line.text for line in builder.lines)
+    assert ".unbind(" in taken[3]
+    assert ".split(1" in taken[3]
+    assert ".unbind(" not in taken[65]
+    assert ".split(1" not in taken[65]
 
 
 def test_a_statement_is_made_of_what_it_is_aimed_at_where_it_can_be() -> None:

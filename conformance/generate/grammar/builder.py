@@ -23,6 +23,8 @@ from conformance.toolchains import ProgramTraits
 
 #: Elements that a value may have at most: a program must not take long.
 _MOST_ELEMENTS = 70_000
+#: Pieces of one element each that a value may be taken apart in: Dynamo takes minutes for thousands.
+MOST_PIECES = 64
 #: The same of a parameter, a buffer, or the parameters of a submodule.
 _MOST_WEIGHTS = 1_500_000
 
@@ -213,11 +215,13 @@ class Builder:
         forms = ("-(-{0} // 2)", "(1 - {0}) // 2", "{0} % 3 - 1", "2 - {0}", "({0} - 3) % 4", "max({0}, 2)", "-{0}")
         return f"({self.draw.choice(forms if kind == 'int' else ('{0} * 0.5', '-{0}', '1.0 - {0}')).format(number)})"
 
-    def dim(self, value: Value) -> int:
-        """A dimension of a value, counted from either end. Raises Abandoned for a value without any."""
+    def dim(self, value: Value, most: int = _MOST_ELEMENTS) -> int:
+        """A dimension of at most so many places, counted from either end. Raises Abandoned where there is none."""
         if not value.rank:
             raise Abandoned
         chosen = self.draw.upto(value.rank - 1)
+        if value.shape[chosen] > most:
+            raise Abandoned
         return chosen - value.rank if self.draw.chance(2) else chosen
 
     # Statements.

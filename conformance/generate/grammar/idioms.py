@@ -3,7 +3,7 @@ the other order, signs and fractions of numbers, paddings, sizes that a view alo
 
 from __future__ import annotations
 
-from conformance.generate.grammar.builder import Abandoned, Builder, Value
+from conformance.generate.grammar.builder import MOST_PIECES, Abandoned, Builder, Value
 from conformance.generate.grammar.matrices import parameter
 from conformance.generate.grammar.networks import image, running_statistics
 from conformance.generate.grammar.rules import rule
@@ -142,7 +142,7 @@ def read_after_the_whole(b: Builder) -> None:
     """A part of a value, however it is taken, is read when the whole has been used for the last time."""
     one = b.float_value(least=1)
     (whole,) = b.make("mul", f"{one} * 2.0")
-    dim = b.dim(whole)
+    dim = b.dim(whole, MOST_PIECES)
     name, part = b.draw.of(
         ("chunk", f"{whole}.chunk(2, {dim})[-1]"),
         ("split", f"{whole}.split(1, {dim})[0]"),

@@ -6,7 +6,7 @@ import re
 
 import torch
 
-from conformance.generate.grammar.builder import Abandoned, Builder, Value
+from conformance.generate.grammar.builder import MOST_PIECES, Abandoned, Builder, Value
 from conformance.generate.grammar.rules import rule
 from conformance.generate.program import TensorSpec
 
@@ -62,9 +62,10 @@ def to_view_of_own(b: Builder) -> None:
         ("to", f"{base}.to({base.dtype})"),
     )  # fmt: skip
     if not b.traits.trains and b.draw.chance(3):  # autograd lets nobody write to one of several views
+        dim = b.dim(base, MOST_PIECES)
         name, text = b.draw.of(
-            ("chunk", f"{base}.chunk(2, {b.dim(base)})[0]"), ("split", f"{base}.split(1, {b.dim(base)})[-1]"),
-            ("unbind", f"{base}.unbind(0)[0]"),
+            ("chunk", f"{base}.chunk(2, {dim})[0]"), ("split", f"{base}.split(1, {dim})[-1]"),
+            ("unbind", f"{base}.unbind({dim})[0]"),
         )  # fmt: skip
     part = b.make(name, text, fresh=False)[0]
     statement = _change(b, part)
