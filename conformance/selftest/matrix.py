@@ -18,6 +18,8 @@ def result_text(document: dict[str, Any], width: int) -> str:
     lines = []
     if document["untried"]:
         lines.append(f"INCOMPLETE: {document['untried']} tasks were not tried; what follows is of the others")
+    errors = document.get("errors", {})
+    lines += [_bullet(f"the harness failed in {task}: {error}", width) for task, error in errors.items()]
     for saboteur in document["saboteurs"]:
         for row in saboteur["clauses"]:
             if not row["caught"]:

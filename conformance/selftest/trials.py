@@ -20,6 +20,7 @@ from typing import Any
 
 from conformance._util.privacy import without_paths
 from conformance._util.quiet import ignore_missing_numpy
+from conformance.api.errors import HarnessError
 from conformance.api.saboteur import REPORTED
 from conformance.api.verdicts import Verdict
 from conformance.contract import Clause, SpeaksOf, contract_clauses, shipped_clauses, suite_function
@@ -142,7 +143,8 @@ class Selftest:
         """Try every saboteur and every control. Returns a JSON document; ``progress`` gets a line for each task.
 
         An interruption, or the end of a worker process, ends it with what was tried until then; the document says how
-        many tasks are ``untried``. Raises HarnessError where one of them does.
+        many tasks are ``untried``. A task in which the harness fails is one of these, and the document has the
+        ``errors``; the others are tried.
         """
         began = time.monotonic()
         found: list[Found] = []
@@ -151,6 +153,7 @@ class Selftest:
         tasks = [task for each in self.controls for task in _tasks_of(each, self.clauses)]
         tasks += [Task(each.source.name, each) for each in self.saboteurs]
         done: list[Task] = []
+        errors: dict[str, str] = {}
 
         def ended(why: str) -> None:
             progress(f"{why} after {len(done)} of {len(tasks)} tasks")
@@ -158,7 +161,13 @@ class Selftest:
         with worker_pool(self.workers, _start, self.seed, ended=ended) as pool:
             futures = {pool.submit(_try, each): each for each in tasks}
             for future in as_completed(futures):
-                results, task = future.result(), futures[future]
+                task = futures[future]
+                try:
+                    results = future.result()
+                except HarnessError as error:
+                    errors[task.name] = " ".join(without_paths(str(error)).split())
+                    progress(f"{task.name}: the harness failed: {errors[task.name]}")
+                    continue
                 done.append(task)
                 found += [each for each in results if isinstance(each, Found)]
                 failing += [each for each in results if isinstance(each, ControlFailure)]
@@ -166,7 +175,8 @@ class Selftest:
         cells = {
             each.source.name: sum(len(task.cells) for task in done if task.subject is each) for each in self.controls
         }
-        return self._document(found, failing, cells, len(tasks) - len(done), time.monotonic() - began)
+        document = self._document(found, failing, cells, len(tasks) - len(done), time.monotonic() - began)
+        return {**document, "errors": errors} if errors else document
 
     def _document(
         self, found: list[Found], failing: list[ControlFailure], cells: dict[str, int], untried: int, seconds: float

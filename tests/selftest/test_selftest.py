@@ -6,10 +6,12 @@ import contextlib
 import json
 import multiprocessing
 import os
+import pickle
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -21,6 +23,7 @@ from support.project import Project, wait_until
 from torch_conformance_saboteurs.catalogue import SABOTEURS
 
 from conformance.api.availability import Availability
+from conformance.api.errors import HarnessError
 from conformance.cli import main
 from conformance.contract import Level, SpeaksOf, contract_clauses
 from conformance.contract.score import succeeded
@@ -224,18 +227,8 @@ def test_a_self_test_that_is_cut_short_says_so_and_is_no_success(
         done.append(task.name)
         return [trials.Found(task.name, "lowering.outputs", True, "a cell", "FAIL", "run", "")]
 
-    def made(self: Any, *arguments: Any, **named: Any) -> None:
-        self.seed, self.workers, self.toolchain, self.partial = 0, 1, "", False
-        self.clauses, self.controls = contract_clauses(), []
-        self.saboteurs = [
-            KnownSaboteur(Source(name), "does harm", ("lowering.outputs",), ("FAIL",), ("run",), "local")
-            for name in ("a", "b", "c", "d")
-        ]
-
     done: list[str] = []
-    monkeypatch.setattr(workers, "ProcessPoolExecutor", Threads)
-    monkeypatch.setattr(trials, "_try", tried)
-    monkeypatch.setattr(trials.Selftest, "__init__", made)
+    _four_saboteurs(monkeypatch, tried)
     monkeypatch.setattr("conformance.contract.score.remember", lambda *arguments: done.append("kept"))
     assert main(["selftest", "--output", str(tmp_path)]) == 10
     said = capsys.readouterr().out
@@ -244,6 +237,42 @@ def test_a_self_test_that_is_cut_short_says_so_and_is_no_success(
     assert json.loads((tmp_path / "selftest.json").read_text())["untried"] == 2
     assert (tmp_path / "selftest.md").read_text().startswith("# Self-test\n\nINCOMPLETE: 2 tasks were not tried")
     assert done == ["a", "b"]
+
+
+def test_where_the_harness_fails_in_a_task_the_others_are_tried_and_it_is_no_success(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def tried(task: trials.Task) -> list[Any]:
+        if task.name == "b":
+            raise pickle.loads(pickle.dumps(HarnessError("no zygote started in 120 s")))  # as a process has it
+        return [trials.Found(task.name, "lowering.outputs", True, "a cell", "FAIL", "run", "")]
+
+    kept: list[Any] = []
+    _four_saboteurs(monkeypatch, tried)
+    monkeypatch.setattr("conformance.contract.score.remember", lambda *arguments: kept.append(arguments))
+    assert main(["selftest", "--output", str(tmp_path)]) == 10
+    said = capsys.readouterr().out
+    assert "INCOMPLETE: 1 tasks were not tried" in said
+    assert said.count("the harness failed in b: no zygote started in 120 s") == 1
+    assert "self-test: 3 of 4 caught" in said
+    assert json.loads((tmp_path / "selftest.json").read_text())["errors"] == {"b": "no zygote started in 120 s"}
+    assert kept == []
+
+
+def _four_saboteurs(monkeypatch: pytest.MonkeyPatch, tried: Callable[[trials.Task], list[Any]]) -> None:
+    """A self-test of four saboteurs that are tried in threads, by a function of the test's."""
+
+    def made(self: Any, *arguments: Any, **named: Any) -> None:
+        self.seed, self.workers, self.toolchain, self.partial = 0, 1, "", False
+        self.clauses, self.controls = contract_clauses(), []
+        self.saboteurs = [
+            KnownSaboteur(Source(name), "does harm", ("lowering.outputs",), ("FAIL",), ("run",), "local")
+            for name in ("a", "b", "c", "d")
+        ]
+
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", Threads)
+    monkeypatch.setattr(trials, "_try", tried)
+    monkeypatch.setattr(trials.Selftest, "__init__", made)
 
 
 class Threads(ThreadPoolExecutor):
