@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
 from collections.abc import Sequence
 
-from conformance.generate.drawing import Draw
+from conformance.generate.drawing import INTEGERS, Draw
 from conformance.generate.program import FORWARD, OPTIONAL, Absent, Argument, Listed, Program, Scalar, TensorSpec
 from conformance.generate.programs import NUMBERS, Scope, dtype_for, layout_for, values_for
 from conformance.generate.steps import UPSTREAM, Call
+
+#: A cast to whole numbers.
+_CAST = re.compile(r"\.to\(torch\.u?int|\.type_as\(|\.(int|long)\(\)")
+_WHOLE = (*INTEGERS, "bool")
 
 
 class Calls:
@@ -26,6 +31,8 @@ class Calls:
         self._writes = "writes" in program.marks
         #: What is random is so in training, whatever else the mode is.
         self._is_random = "random" in program.marks
+        #: Whether something is cast to whole numbers: what floats beyond their range become, PyTorch leaves open.
+        self._casts = any(_CAST.search(line.text) for method in program.all_methods for line in method.lines)
 
     def first(self) -> Call:
         """The call that a model is lowered for."""
@@ -158,7 +165,9 @@ class Calls:
             case "layout":
                 changed[place] = dataclasses.replace(spec, layout=layout_for(draw, scope, spec.shape))
             case "dtype" if not scope.training:
-                changed[place] = dataclasses.replace(spec, dtype=dtype_for(draw, scope))
+                dtype = dtype_for(draw, scope)
+                if not self._casts or dtype in _WHOLE or spec.dtype not in _WHOLE:
+                    changed[place] = dataclasses.replace(spec, dtype=dtype)
         return tuple(changed)
 
 

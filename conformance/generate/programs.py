@@ -12,6 +12,7 @@ from conformance.generate import OPERATORS, THEMES_OF_PROGRAMS, TRAINING
 from conformance.generate.axes import AXES
 from conformance.generate.drawing import FLOATS, HUGE_SIZE, LARGE_SIZES, Draw
 from conformance.generate.grammar import RULES, Abandoned, Builder, Rule
+from conformance.generate.grammar.chains import chain
 from conformance.generate.grammar.flow import where_given, with_listed_numbers
 from conformance.generate.grammar.losses import LOSSES
 from conformance.generate.grammar.rules import RuleFunction
@@ -22,6 +23,8 @@ from conformance.toolchains import ProgramTraits
 _VALUES = (*AXES["value"], "nan", "nan", "nan", "inf")
 #: The most statements of a program. Where each kind of call is compiled anew, a statement costs several times as much.
 _MOST_STATEMENTS, _MOST_WHERE_COMPILED = 12, 8
+#: So many links of chains a program has in the place of each statement.
+_LINKS_FOR_A_STATEMENT = 2
 #: Results of a program at most, unless its operators are side by side.
 _MOST_RESULTS = 8
 #: Statements of the long program that is drawn now and then.
@@ -111,7 +114,10 @@ def draw_program(draw: Draw, scope: Scope, most: int | None = None) -> tuple[Pro
     if scope.takes_lists and builder.scalars:
         _begin_with(builder, with_listed_numbers)
     wanted = 1 + draw.upto(most - 1) if not draw.chance(40) else _MANY_STATEMENTS
-    _statements(builder, wanted, focus, everything)
+    if not scope.is_side_by_side and draw.chance(4):
+        _chains(builder, _LINKS_FOR_A_STATEMENT * most)
+    else:
+        _statements(builder, wanted, focus, everything)
     if scope.theme == TRAINING and draw.chance(3):
         _end_in_a_loss(builder, everything)
     result = _result(draw, scope, builder)
@@ -144,6 +150,16 @@ def _statements(builder: Builder, wanted: int, focus: Sequence[Rule], everything
         with contextlib.suppress(Abandoned):
             rule.function(builder)
             last = rule
+
+
+def _chains(builder: Builder, wanted: int) -> None:
+    """Add chains of operators, side by side, until there are so many statements."""
+    for _ in range(wanted):
+        if builder.length >= wanted:
+            break
+        builder.begin_statement()
+        with contextlib.suppress(Abandoned):
+            chain(builder, builder.draw.of(4, 3, 5))
 
 
 def with_near_number(draw: Draw, program: Program) -> Program | None:

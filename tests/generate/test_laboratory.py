@@ -209,6 +209,16 @@ def test_who_is_wrong_where_the_toolchain_alone_raises_is_charged() -> None:
     assert [each.observable for each in laboratory.differences(trial_of(FINE, result="v0"))] == ["values"]
 
 
+def test_a_call_in_which_the_toolchain_alone_raises_is_excused_by_what_it_shows_in_another() -> None:
+    """reports/findings/jit_inference_mode_after_grad.py: who is wrong in the call before would be wrong here, too."""
+    trial = trial_of(FINE, result="v0")
+    trial = dataclasses.replace(trial, steps=(*trial.steps, Step("call", call=Call((TensorSpec("float32", (3,)),)))))
+    alone = Backend(lambda x: x + 2 if x.shape == (6,) else failing(x))
+    laboratory = laboratory_of(Device(Shadow(copies=False)), Device(Backend(lambda x: x + 3)), alone=alone)
+    with pytest.raises(Discarded, match="PyTorch's"):
+        laboratory.differences(trial)
+
+
 class OneTape(torch.autograd.Function):
     """A square whose backward pass knows the latest call alone."""
 

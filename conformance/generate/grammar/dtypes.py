@@ -176,7 +176,7 @@ def of_bytes(b: Builder) -> None:
     """Arithmetic of pictures, whose bytes wrap around at every step."""
     one = b.pick(lambda value: not value.dtype.is_complex)
     (first,) = b.make(
-        "to", f"(torch.nan_to_num({one}.float()).abs().clamp(max=3.0) * 80.0).to(torch.uint8)", fresh=False
+        "to", f"(torch.nan_to_num({one}.float()).clamp(-3.0, 3.0) * 75.0).abs().to(torch.uint8)", fresh=False
     )
     second = b.draw.of(f"(255 - {first})", f"{first} // 3", f"{first}.flip(0)" if one.rank else f"({first} + 7)")
     name, text = b.draw.of(

@@ -294,3 +294,36 @@ class FarApart(torch.nn.Module):
             functional.logsigmoid(x),
             functional.softplus(-x),
         )
+
+
+class Reaching(torch.nn.Module):
+    """Adds, or not, what lies so many places further on."""
+
+    def __init__(self, weight: float) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.tensor(weight))
+
+    def forward(self, x: Tensor, places: int, adds: bool = True) -> Tensor:
+        y = torch.roll(x, places, 0) * self.weight
+        return y + x if adds else y
+
+
+@case(
+    "called_each_its_way",
+    f.submodules,
+    f.parameters,
+    f.control_flow,
+    f.scalars,
+    f.views,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.floats(5),) for _ in "ab"]},
+)
+class CalledEachItsWay(torch.nn.Module):
+    """Parts of one class, each of which is always called with the same numbers, and these are not the other's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = Reaching(0.5), Reaching(-2.0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.second(self.first(x, 1), 2, False) + self.first(x, 1)

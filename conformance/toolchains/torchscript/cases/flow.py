@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List  # noqa: UP035  (TorchScript resolves this name)
+from typing import List, Tuple  # noqa: UP035  (TorchScript resolves these names)
 
 import torch
 from torch import Tensor
@@ -297,3 +297,25 @@ class AskedFirst(torch.nn.Module):
         while place < len(sizes) and sizes[place] != 7:
             place += 1
         return x * width + gain * rest + place
+
+
+@case(
+    "grown_lists",
+    f.loops,
+    f.nested_values,
+    f.scalars,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.floats(size, 2),) for size in (3, 1)]},
+)
+class GrownLists(torch.nn.Module):
+    """A list that is longer by what is added to another leaves that one as it was, for whoever reads it again."""
+
+    def forward(self, x: Tensor) -> Tuple[Tensor, List[List[int]]]:  # noqa: UP006
+        paths = [[0], [7]]
+        for step in range(x.size(0)):
+            grown: List[List[int]] = []  # noqa: UP006
+            for i in range(len(paths)):
+                for token in range(x.size(1)):
+                    grown.append(paths[i] + [token])
+            paths = [grown[step], grown[3 - step]]
+        return x * sum(paths[0]), paths

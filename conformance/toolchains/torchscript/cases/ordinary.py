@@ -327,3 +327,18 @@ class LevelsOfAPyramid(torch.nn.Module):
 
     def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         return torch.relu(self.norms[0](self.convolution(x))), torch.relu(self.norms[1](self.convolution(y)))
+
+
+@case(
+    "best_of_few",
+    f.reductions,
+    f.views,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(2, size),) for size in (9, 5, 3)]},
+)
+class BestOfFew(torch.nn.Module):
+    """The five largest, or all where there are fewer: a slice may be longer than what it is of."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        best = x.sort(-1, descending=True)[0][..., :5]
+        return best, best.mean(-1)
