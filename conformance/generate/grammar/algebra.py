@@ -75,6 +75,21 @@ def conjugated(b: Builder) -> None:
     b.make("conj", b.draw.of(f"{whole}.conj()", f"{whole}.conj().imag", f"{whole}.conj() * {whole}"))
 
 
+@rule("matrices", "complex_numbers", "reductions", "elementwise", weight=3, operators=3)
+def products_added_up(b: Builder) -> None:
+    """Some products of complex numbers take the conjugate of the first, and a sum of products takes none."""
+    one = _of_short_rows(b, "float32", least=2)
+    (whole,) = b.make("fft_rfft", f"torch.fft.rfft({one})")
+    other = f"{whole}.flip(-1)"
+    name, text = b.draw.of(
+        ("sum", f"({whole} * {other}).sum(-1)"),
+        ("sum", f"({other} * {whole}.conj()).sum(-1)"),
+        ("linalg_vecdot", f"torch.linalg.vecdot({whole}, {other})"),
+        ("vdot", f"torch.vdot({whole}.flatten(), {other}.flatten())"),
+    )
+    b.make(name, text)
+
+
 @rule("matrices", "complex_numbers", "booleans", "mixed_dtypes", "elementwise", weight=2, operators=3)
 def magnitude(b: Builder) -> None:
     """How large complex numbers are that may be zero, as those of silence and of padding are."""

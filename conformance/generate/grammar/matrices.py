@@ -140,6 +140,21 @@ def addmm(b: Builder) -> None:
     b.make("addmm", f"torch.addmm({added}, {one}, {flipped}{scale})")
 
 
+@rule("matrices", "matmul", "parameters", "non_finite", "elementwise", weight=2, operators=3)
+def nothing_of_what_is_added(b: Builder) -> None:
+    """With a ``beta`` of zero what is added is not looked at, be it infinite (``torch.addmm``)."""
+    one = factor(b, least=1)
+    rows, weight = f"{one}.reshape(-1, {one}.shape[-1])", parameter(b, one, (3, one.shape[-1]))
+    endless = f"({parameter(b, one, (3,))} / {b.draw.of('0.0', '0.0', '2.0')})"
+    scale = f"beta={b.draw.of(0, 0, 1)}, alpha={b.draw.of(1, 2)}"
+    name, text = b.draw.of(
+        ("addmm", f"torch.addmm({endless}, {rows}, {weight}.t(), {scale})"),
+        ("baddbmm", f"torch.baddbmm({endless}, {rows}.unsqueeze(0), {weight}.t().unsqueeze(0), {scale})"),
+        ("addmv", f"torch.addmv({endless}, {weight}, {rows}.sum(0), {scale})"),
+    )
+    b.make(name, text)
+
+
 @rule("matrices", "matmul", weight=2, operators=10)
 def products(b: Builder) -> None:
     one = factor(b, least=1)

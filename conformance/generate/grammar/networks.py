@@ -253,7 +253,9 @@ def counted_before_a_look_up(b: Builder) -> None:
 @rule("networks", "recurrent", "submodules", "parameters", "several_outputs", weight=3, operators=3)
 def cell(b: Builder) -> None:
     """One step of a recurrent layer, from a state or from none."""
-    one = b.pick(lambda value: value.dtype_name == "float32" and value.rank == 2 and 0 not in value.shape)
+    one = b.pick(lambda value: value.dtype_name == "float32" and value.rank >= 2 and 0 not in value.shape)
+    if one.rank > 2:
+        (one,) = b.make("flatten", f"{one}.flatten(0, -2)")
     kind = b.draw.of("GRUCell", "LSTMCell", "RNNCell")
     step = b.module(f"torch.nn.{kind}({one.shape[1]}, 3{b.draw.of('', ', bias=False')})")
     begun = ""

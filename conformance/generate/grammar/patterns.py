@@ -114,7 +114,9 @@ def blocks(b: Builder) -> None:
 
 @rule("networks", "recurrent", "submodules", "parameters", "several_outputs", weight=4, operators=1)
 def recurrent(b: Builder) -> None:
-    one = b.pick(lambda value: value.dtype_name == "float32" and value.rank == 3 and 0 not in value.shape)
+    one = b.pick(lambda value: value.dtype_name == "float32" and value.rank in (3, 4) and 0 not in value.shape)
+    if one.rank == 4:
+        (one,) = b.make("flatten", f"{one}.flatten(0, 1)")
     kind = b.draw.of("GRU", "RNN", "LSTM", "LSTM")
     both_ways = ", bidirectional=True"
     options = b.draw.of("", ", batch_first=True", ", num_layers=2", ", bias=False", both_ways, both_ways)
