@@ -118,6 +118,17 @@ def add_at(b: Builder) -> None:
     b.make(name, text)
 
 
+@rule("indexing", "views", "integers", weight=3, operators=2)
+def looked_up_apart(b: Builder) -> None:
+    """Indices with a slice in between, whose dimension then comes first; side by side they stay where they are."""
+    one = b.pick(lambda value: value.rank >= 3 and 0 not in value.shape)
+    first, second = f"torch.tensor([{b.draw.of('0, 0', '0')}])", "torch.tensor([0, 0])"
+    apart = [f"{one}[{first}, :, {second}]", f"{one}[0, :, {second}]", f"{one}[:, {first}, {second}]"]
+    if one.rank > 3:
+        apart += [f"{one}[:, {first}, :, {second}]", f"{one}[{first}, :, :, {second}]"]
+    b.make("index", b.draw.choice(apart))
+
+
 @rule("indexing", "views", "integers", "elementwise", weight=3, operators=3)
 def from_neighbours(b: Builder) -> None:
     """What comes to each row from others, to some from several and to some from none, as along the edges of a graph."""

@@ -169,3 +169,18 @@ def of_long_rows(b: Builder) -> None:
         ("logsumexp", f"torch.logsumexp({rows}, dim=1)"), *beyond_half,
     )  # fmt: skip
     b.make(name, text)
+
+
+@rule("reductions", "reductions", "booleans", "integers", "views", "elementwise", weight=2, operators=3)
+def votes(b: Builder) -> None:
+    """How many of several masks agree: their sum counts, where one and another would be one."""
+    one = b.float_value(least=1)
+    masks = f"[{one} > 0, {one} > -1.0, {one} < 0.5]"
+    name, text = b.draw.of(
+        ("sum", f"torch.stack({masks}).sum(0)"),
+        ("sum", f"torch.stack({masks}, dim=-1).sum(-1)"),
+        ("mean", f"torch.stack({masks}).float().mean(0)"),
+        ("sum", f"(torch.stack({masks}).sum(0) >= 2)"),
+        ("cumsum", f"torch.stack({masks}).cumsum(0)"),
+    )
+    b.make(name, text)

@@ -252,3 +252,15 @@ def computed_of_a_view(b: Builder) -> None:
     view = b.make(name, f"{one}{seen}", fresh=False)[0]
     name = b.draw.of("relu", "sigmoid", "tanh", "exp", "neg")
     b.make(name, f"torch.{name}({view})")
+
+
+@rule("views", "views", "elementwise", "broadcasting", weight=2, operators=2)
+def expansions_that_meet(b: Builder) -> None:
+    """Two values that were made larger alike: one of the expansions may go, and not both."""
+    one = b.float_value(least=1)
+    (other,) = b.make("sigmoid", f"torch.sigmoid({one})")
+    sizes = ", ".join(["-1"] * (one.rank - 1))
+    dim, larger = b.draw.of((0, f"3, {sizes}, -1" if sizes else "3, -1"), (-2, f"{sizes}, 3, -1" if sizes else "3, -1"))
+    first, second = (f"{each}.unsqueeze({dim}).expand({larger})" for each in (one, other))
+    sign = b.draw.of("*", "+", "-")
+    b.make("mul", b.draw.of(f"{first} {sign} {second}", f"torch.maximum({first}, {second})"))

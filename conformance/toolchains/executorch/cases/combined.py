@@ -247,3 +247,76 @@ class RisingCurves(torch.nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         mixed: Tensor = self.mix(torch.cumsum(torch.relu(self.steps(x)), dim=-1)) - 1.0
         return mixed
+
+
+@case(
+    "looked_up_apart",
+    f.views,
+    f.elementwise,
+    f.broadcasting,
+    samples=twice(lambda make: (make.floats(2, 3, 4, 3),)),
+    touches=(f.integers,),
+)
+class LookedUpApart(torch.nn.Module):
+    """Indices with a slice in between: what they look up comes first, and side by side it stays where it is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("rows", torch.tensor([2, 0, 1]))
+        self.register_buffer("columns", torch.tensor([0, 2, 2]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        rows, columns = self.get_buffer("rows"), self.get_buffer("columns")
+        return x[:, rows, :, columns] + x[:, :, rows, columns][:, 0].transpose(0, 1).unsqueeze(-1)
+
+
+@case(
+    "expanded_alike",
+    f.elementwise,
+    f.reductions,
+    f.views,
+    f.broadcasting,
+    samples=twice(lambda make: (make.floats(3, 4),)),
+)
+class ExpandedAlike(torch.nn.Module):
+    """Two values that are made larger alike and meet: of their expansions one may go, and not both."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        loud = torch.sigmoid(x).unsqueeze(1).expand(-1, 5, -1)
+        return torch.relu(x.unsqueeze(1).expand(-1, 5, -1) * loud).sum(dim=1)
+
+
+@case(
+    "counted_votes",
+    f.elementwise,
+    f.reductions,
+    f.views,
+    f.booleans,
+    samples=twice(lambda make: (make.floats(4, 3),)),
+    touches=(f.integers,),
+)
+class CountedVotes(torch.nn.Module):
+    """Masks that are added up: the sum counts them, where one and another would still be one."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.stack([x > 0.0, x > -1.0, x < 0.5]).sum(0)
+
+
+@case(
+    "scores_and_moments",
+    f.elementwise,
+    f.reductions,
+    f.parameters,
+    f.broadcasting,
+    samples=twice(lambda make: (make.floats(2, 4, 3),)),
+)
+class ScoresAndMoments(torch.nn.Module):
+    """What is added to scores cancels where it is the same all along the dimension of the softmax, which counts from
+    the front for the scores, and from the back for what has fewer dimensions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.moments = torch.nn.Parameter(torch.randn(4, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.softmax(x + self.moments, dim=1)
