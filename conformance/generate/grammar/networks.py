@@ -207,7 +207,8 @@ def embedding(b: Builder) -> None:
             f"F.embedding_bag({rows}, {table}, mode='{b.draw.of('mean', 'sum', 'max')}')",
         )
         return
-    b.make("embedding", f"F.embedding({rows}, {table}{padding})")
+    scale = b.draw.of("", "", " * 4.0")  # which a compiler may multiply the table by
+    b.make("embedding", f"F.embedding({rows}, {table}{padding}){scale}")
 
 
 @rule("networks", "convolution", weight=3, operators=2)

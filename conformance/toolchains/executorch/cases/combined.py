@@ -320,3 +320,25 @@ class ScoresAndMoments(torch.nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.softmax(x + self.moments, dim=1)
+
+
+@case(
+    "scaled_words",
+    f.views,
+    f.parameters,
+    f.elementwise,
+    f.broadcasting,
+    samples=twice(lambda make: (make.integers(2, 3, low=0, high=5),)),
+    touches=(f.integers,),
+)
+class ScaledWords(torch.nn.Module):
+    """A table times a number may be another table, and the model keeps the one that it has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = torch.nn.Embedding(5, 4)
+        self.places = torch.nn.Parameter(torch.randn(3, 4))
+
+    def forward(self, ids: Tensor) -> Tensor:
+        embedded: Tensor = self.words(ids) * 2.0 + self.places
+        return torch.tanh(embedded)
