@@ -174,9 +174,10 @@ def chain(b: Builder, length: int) -> None:
         [kind for needs, weight, kind in kinds if not set(needs) & set(b.missing) for _ in range(weight)]
         for kinds in (_KINDS, _OF_FLOATS)
     )
-    link = b.draw.choice([each for each in b.values if each.origin == "argument"])
-    if not link.floating or b.draw.chance(4):
-        link = b.float_value() if not b.draw.chance(4) else link
+    # what is computed of weights alone is a constant, and one number to whoever folds it
+    given = [each for each in b.values if each.origin != "state"]
+    floating = [each for each in given if each.floating]
+    link = b.draw.choice(floating if floating and not b.draw.chance(6) else given)
     for _ in range(length):
         kinds = [*of_any, *of_floats] if link.floating else of_any
         following = _following(b, link, kinds) if kinds else None
