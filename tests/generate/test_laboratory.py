@@ -209,14 +209,15 @@ def test_who_is_wrong_where_the_toolchain_alone_raises_is_charged() -> None:
     assert [each.observable for each in laboratory.differences(trial_of(FINE, result="v0"))] == ["values"]
 
 
-def test_a_call_in_which_the_toolchain_alone_raises_is_excused_by_what_it_shows_in_another() -> None:
-    """reports/findings/jit_inference_mode_after_grad.py: who is wrong in the call before would be wrong here, too."""
+@pytest.mark.parametrize(("observable", "three"), [("values", failing), ("dtype", lambda x: x + 1)])
+def test_a_call_is_excused_by_what_the_toolchain_alone_shows_in_another(observable: str, three: Any) -> None:
+    """Where it raises in one of them; or folds a constant at another time, in what is the default dtype then."""
     trial = trial_of(FINE, result="v0")
     trial = dataclasses.replace(trial, steps=(*trial.steps, Step("call", call=Call((TensorSpec("float32", (3,)),)))))
-    alone = Backend(lambda x: x + 2 if x.shape == (6,) else failing(x))
-    laboratory = laboratory_of(Device(Shadow(copies=False)), Device(Backend(lambda x: x + 3)), alone=alone)
+    wrong: Any = (lambda x: x + 3) if observable == "values" else (lambda x: (x + 1).double())
+    alone = Backend(lambda x: wrong(x) if len(x) == 6 else three(x))
     with pytest.raises(Discarded, match="PyTorch's"):
-        laboratory.differences(trial)
+        laboratory_of(Device(Shadow(copies=False)), Device(Backend(wrong)), alone=alone).differences(trial)
 
 
 class OneTape(torch.autograd.Function):
