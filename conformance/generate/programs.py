@@ -103,7 +103,7 @@ def draw_program(draw: Draw, scope: Scope, most: int | None = None) -> tuple[Pro
     if scope.theme == TRAINING and draw.chance(2):
         # few rules are about the way back
         focus = [each for each in everything if "trains" in each.traits] or focus
-    if not scope.is_side_by_side and draw.chance(5):
+    if not scope.is_side_by_side and draw.chance(4):
         # a compiler that takes a program only as a whole, such as row by row, is given wholes of few kinds
         focus = everything = [draw.choice(focus or everything) for _ in range(3)]
     has_own_state = scope.traits.keeps_state and not scope.traits.keeps_writes

@@ -103,10 +103,11 @@ def _cast(b: Builder, one: Value) -> Form:
     """A cast, or one there and back."""
     names = [name for name in FLOATS if OF_DTYPES.get(name) not in b.missing]
     forms = [f"{one}.to(torch.{name})" for name in names]
-    forms += [f"{one}.to(torch.{name}).to({one}.dtype)" for name in names]
+    if one.floating:  # what is beyond a float of 16 bits is infinite, and no whole number
+        forms += [f"{one}.to(torch.{name}).to({one}.dtype)" for name in names]
     if "booleans" not in b.missing:
         forms.append(f"({one} > 0).to({one}.dtype)")
-    if "integers" not in b.missing:
+    if one.floating and "integers" not in b.missing:  # bytes have no bound below zero
         forms.append(f"{one}.clamp(-9, 9).nan_to_num().to(torch.int64)")
     return "to", b.draw.choice(forms)
 
