@@ -171,6 +171,8 @@ def differs(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether two tensors differ in dtype, sizes or any element (NaN is NaN)."""
     if one.shape != other.shape or one.dtype != other.dtype:
         return True
+    if one.dtype is torch.complex32:  # which PyTorch makes, and does not compare
+        one, other = one.to(torch.complex64), other.to(torch.complex64)
     if torch.equal(one, other):
         return False
     if not (one.is_floating_point() or one.is_complex()):
