@@ -19,9 +19,9 @@ import copy
 import dataclasses
 import faulthandler
 import importlib
+import importlib.util
 import json
 import logging
-import math
 import multiprocessing
 import os
 import sys
@@ -37,6 +37,7 @@ from torch import Tensor
 from torch_conformance_saboteurs.mutants.grammar import VARIABLE
 from torch_conformance_saboteurs.mutants.kinds import MUTANTS
 
+from conformance.generate.observe import differs
 from conformance.selftest.mutants import wilson
 from conformance.toolchains import Source, load_backend
 
@@ -61,14 +62,18 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=10, help="operators of a program, at most")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    if importlib.util.find_spec("nnsmith") is None:
+        parser.error("NNSmith is not installed here: pip install nnsmith")
+    if not options.file.is_file():
+        parser.error(f"{options.file} is no file: conformance selftest --mutants N -o {options.file} writes it")
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
     torch.set_num_threads(1)
     document = json.loads(options.file.read_text())
     rows = [row for row in document["mutants"] if row["toolchain"] == TOOLCHAIN and row["active"]]
     programs = drawn(options.programs, options.nodes, options.seed)
-    if (differs := killed_by(None, programs)) != _SURVIVED:
-        print(f"NNSmith's program {differs + 1} differs without any mutant: these programs judge nobody")
+    if (wrong := killed_by(None, programs)) != _SURVIVED:
+        print(f"NNSmith's program {wrong + 1} differs without any mutant: these programs judge nobody")
         return 1
     each = document["programs"]
     print(f"{len(rows)} active mutants; {len(programs)} programs of NNSmith, {each} of ours for each theme")
@@ -128,8 +133,8 @@ def drawn(count: int, nodes: int, seed: int) -> list[Program]:
         if len(programs) == count:
             break
         try:
-            drawn = generate(operators, "symbolic-cinit", max_nodes=nodes, seed=number, timeout_ms=SOLVER)
-            model = model_of.from_gir(drawn.make_concrete())
+            graph = generate(operators, "symbolic-cinit", max_nodes=nodes, seed=number, timeout_ms=SOLVER)
+            model = model_of.from_gir(graph.make_concrete())
             model.refine_weights()
             given = {name: torch.as_tensor(value) for name, value in model.make_oracle().input.items()}
         except Exception as error:  # what it cannot draw, and sizes that PyTorch does not take
@@ -189,7 +194,7 @@ def _seen(model: torch.nn.Module, given: Mapping[str, Tensor], backend: str = ""
     called = torch.compile(model, backend=backend) if backend else model
     try:
         results = called(*inputs)
-    except Exception:
+    except Exception:  # whatever a model raises, or a mutant makes of it, is what it comes to
         return ["raised"]
     wanted = [each.sum() for each in results if each.requires_grad]
     if wanted:
@@ -205,10 +210,9 @@ def _same(expected: Sequence[Any], found: Sequence[Any]) -> bool:
 def _alike(one: Any, other: Any) -> bool:
     if not (isinstance(one, Tensor) and isinstance(other, Tensor)):
         return type(one) is type(other) and bool(one == other)
-    if one.dtype != other.dtype or one.shape != other.shape:
+    if differs(one, other):
         return False
-    signs = math.prod(one.shape) == 0 or one.is_complex() or bool((one.signbit() == other.signbit()).all())
-    return torch.equal(one.nan_to_num(1.25), other.nan_to_num(1.25)) and signs
+    return one.is_complex() or bool((one.isnan() | (one.signbit() == other.signbit())).all())
 
 
 if __name__ == "__main__":

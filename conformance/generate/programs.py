@@ -114,6 +114,7 @@ def draw_program(draw: Draw, scope: Scope, most: int | None = None) -> tuple[Pro
     if scope.takes_lists and builder.scalars:
         _begin_with(builder, with_listed_numbers)
     wanted = 1 + draw.upto(most - 1) if not draw.chance(40) else _MANY_STATEMENTS
+    # what was written is there for what follows to read, and chains begin with arguments
     if not scope.is_side_by_side and "writes" not in builder.marks and draw.chance(4):
         _chains(builder, _LINKS_FOR_A_STATEMENT * most)
     else:

@@ -80,6 +80,7 @@ def matrix_markdown(document: dict[str, Any]) -> str:
             if document["untried"]
             else []
         ),
+        *(f"The harness failed in {task}: {error}" for task, error in document.get("errors", {}).items()),
         f"{score['caught']} of {score['saboteurs']} saboteurs caught; {len(killers)} clauses proven, "
         f"{len(document['unproven'])} unproven; torch {document['torch']}, {document['platform']}, seed "
         f"{document['seed']}, {document['seconds']} s.",

@@ -256,6 +256,7 @@ def test_where_the_harness_fails_in_a_task_the_others_are_tried_and_it_is_no_suc
     assert said.count("the harness failed in b: no zygote started in 120 s") == 1
     assert "self-test: 3 of 4 caught" in said
     assert json.loads((tmp_path / "selftest.json").read_text())["errors"] == {"b": "no zygote started in 120 s"}
+    assert "\n\nThe harness failed in b: no zygote" in (tmp_path / "selftest.md").read_text()
     assert kept == []
 
 

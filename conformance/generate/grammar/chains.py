@@ -13,6 +13,7 @@ from conformance.api.features import OF_DTYPES
 from conformance.generate.drawing import FLOATS
 from conformance.generate.grammar.builder import Abandoned, Builder, Value
 from conformance.generate.grammar.matrices import parameter
+from conformance.generate.grammar.networks import running_statistics
 
 #: An operator, and how it is written of a value ``{0}``: of another one ``{1}`` as well, along a dimension ``{d}``, for
 #: pictures of ``{n}`` dimensions. The first of a kind are drawn most often: most models are made of these.
@@ -89,7 +90,7 @@ def _one_of(forms: Sequence[Form]) -> Kind:
 
 
 def _beside(b: Builder, one: Value) -> Value:
-    """Something of the dtype of a value; one of a shape that suits it, now and then."""
+    """Something of the dtype of a value, and of its shape where there is such; a parameter, where nothing is found."""
     found = [each for each in b.values if each.dtype == one.dtype and each.name != one.name]
     alike = [each for each in found if each.shape == one.shape]
     if alike or (found and b.draw.chance(2)):
@@ -140,7 +141,8 @@ def _convolution(b: Builder, one: Value) -> Form:
     dims, channels = one.rank - 2, one.shape[1]
     if b.draw.chance(4):
         scale, shift = (parameter(b, one, (channels,)) for _ in range(2))
-        return "batch_norm", f"F.batch_norm({one}, {scale}, {shift}.abs() + 0.5, {shift}, {scale}, False)"
+        mean, variance = running_statistics(b, one, channels)
+        return "batch_norm", f"F.batch_norm({one}, {mean}, {variance}, {scale}, {shift}, False)"
     size = b.draw.of(1, 3)
     weight = parameter(b, one, (b.draw.of(2, channels), channels, *[size] * dims))
     bias = f", {parameter(b, one, (weight.shape[0],))}" if b.draw.chance(2) else ""

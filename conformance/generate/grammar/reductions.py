@@ -180,7 +180,7 @@ def votes(b: Builder) -> None:
         ("sum", f"torch.stack({masks}).sum(0)"),
         ("sum", f"torch.stack({masks}, dim=-1).sum(-1)"),
         ("mean", f"torch.stack({masks}).float().mean(0)"),
-        ("sum", f"(torch.stack({masks}).sum(0) >= 2)"),
+        ("ge", f"torch.stack({masks}).sum(0) >= 2"),
         ("cumsum", f"torch.stack({masks}).cumsum(0)"),
     )
     b.make(name, text)

@@ -262,5 +262,10 @@ def expansions_that_meet(b: Builder) -> None:
     sizes = ", ".join(["-1"] * (one.rank - 1))
     dim, larger = b.draw.of((0, f"3, {sizes}, -1" if sizes else "3, -1"), (-2, f"{sizes}, 3, -1" if sizes else "3, -1"))
     first, second = (f"{each}.unsqueeze({dim}).expand({larger})" for each in (one, other))
-    sign = b.draw.of("*", "+", "-")
-    b.make("mul", b.draw.of(f"{first} {sign} {second}", f"torch.maximum({first}, {second})"))
+    name, text = b.draw.of(
+        ("mul", f"{first} * {second}"),
+        ("add", f"{first} + {second}"),
+        ("sub", f"{first} - {second}"),
+        ("maximum", f"torch.maximum({first}, {second})"),
+    )
+    b.make(name, text)
