@@ -11,6 +11,7 @@ import torch
 
 from conformance.api.features import Feature
 from conformance.api.maker import Maker
+from conformance.api.trained import as_trained
 
 #: Method name → the argument tuples that it is called with.
 Samples = dict[str, list[tuple[Any, ...]]]
@@ -70,7 +71,7 @@ class Case:
             torch.default_generator.manual_seed(own_seed)
             model = self.module_class()
             if isinstance(model, torch.nn.Module):
-                model.eval()
+                as_trained(model).eval()
             samples = self.samples(Maker(own_seed))
         finally:
             torch.set_rng_state(state)

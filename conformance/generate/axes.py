@@ -28,8 +28,8 @@ AXES: Mapping[str, tuple[str, ...]] = {
         "twin", "written",
     ),
     "mode": (
-        "grad", "no_grad", "inference", "autocast", "deterministic", "default float64", "backward", "train", "thread",
-        "non-leaf", "requires grad", "call in between", "fewer rows in between", "gradient layout",
+        "grad", "no_grad", "inference", "autocast", "autocast float16", "deterministic", "default float64", "backward",
+        "train", "thread", "non-leaf", "requires grad", "call in between", "fewer rows in between", "gradient layout",
         "one result", "back again", "second derivative",
     ),
     "event": (

@@ -87,7 +87,8 @@ class Calls:
         draw, traits = self._draw, self._scope.traits
         modes = ["grad", "no_grad", "inference", *["grad"] * (2 * self._scope.training)]
         if draw.chance(4):
-            modes = ["deterministic", "default float64", "autocast" if traits.keeps_gradients else "deterministic"]
+            modes = ["deterministic", "default float64"]
+            modes.append(draw.of("autocast", "autocast float16") if traits.keeps_gradients else "deterministic")
         mode = draw.choice(modes)
         backward = self._scope.training and traits.keeps_gradients and mode not in ("no_grad", "inference")
         tied = None

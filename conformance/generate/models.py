@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from conformance.api.trained import as_trained
 from conformance.generate.call_modes import default_dtype
 from conformance.generate.inputs import make
 from conformance.generate.program import Program, TensorSpec
@@ -38,23 +39,6 @@ def build(program: Program, seed: int, *, wide: bool = False) -> torch.nn.Module
     with default_dtype(torch.float32) if wide else contextlib.nullcontext():
         model: torch.nn.Module = as_trained(namespace["Model"](**state)).eval()
     return model.double() if wide else model
-
-
-#: Layers whose weights are ones and zeros until they are trained.
-_NORMS = (torch.nn.modules.batchnorm._NormBase, torch.nn.GroupNorm, torch.nn.LayerNorm)
-#: What a norm keeps, and between which numbers it lies then.
-_AS_TRAINED = (("running_var", 0.5, 2.0), ("weight", 0.5, 2.0), ("running_mean", -1.0, 1.0), ("bias", -1.0, 1.0))
-
-
-def as_trained(model: torch.nn.Module) -> torch.nn.Module:
-    """The model, whose norms are as training leaves them: a new one hardly changes anything."""
-    with torch.no_grad():
-        for norm in (each for each in model.modules() if isinstance(each, _NORMS)):
-            for name, least, most in _AS_TRAINED:
-                tensor = getattr(norm, name, None)
-                if tensor is not None:
-                    tensor.uniform_(least, most)
-    return model
 
 
 def made_state(program: Program, seed: int, *, wide: bool = False) -> dict[str, torch.Tensor]:

@@ -23,6 +23,9 @@ _CAST = re.compile(r"\.(float|half|bfloat16)\(\)")
 _NUMBER = re.compile(r"(?:(?<= [-+*/%<>] )|(?<= \*\* )|(?<= // ))(?P<number>-?\d[\d.]*(?:e-?\d+)?)(?=$|\n|\))")
 #: A number in a list that a tensor is made of.
 _IN_A_LIST = re.compile(r"(?:(?<=torch\.tensor\(\[)|(?<=\d, ))(?P<number>-?\d+\.\d+)(?=(?:, -?\d+\.\d+)*\]\))")
+#: Functions of one argument, of which another one may stand in each place.
+EXCHANGED = {"tanh": "sigmoid", "sigmoid": "tanh", "amax": "amin", "amin": "amax", "relu": "silu", "silu": "relu"}
+_EXCHANGEABLE = re.compile(r"(?:(?<=\.)(?:tanh|sigmoid|amax|amin)|(?<=\bF\.)(?:relu|silu))(?=\()")
 _INDENT = "    "
 #: A class of submodules of a model's own: what tells two of them apart are numbers among their attributes.
 OWN_CLASS = """class Scaled(torch.nn.Module):
@@ -215,11 +218,20 @@ class Program:
             for found in pattern.finditer(line.text)
         ]
 
-    def with_number(self, place: tuple[int, int, int], number: str) -> Program:
-        """The same with another number in one of these places."""
+    def functions(self) -> list[tuple[int, int, int]]:
+        """Where functions are named that another one can stand for: the line, and where in its text they begin and
+        end."""
+        return [
+            (place, *found.span())
+            for place, line in enumerate(self.lines)
+            for found in _EXCHANGEABLE.finditer(line.text)
+        ]
+
+    def with_word(self, place: tuple[int, int, int], word: str) -> Program:
+        """The same with another number, or another function, in one of these places."""
         index, begin, end = place
         line = self.lines[index]
-        text = line.text[:begin] + number + line.text[end:]
+        text = line.text[:begin] + word + line.text[end:]
         lines = (*self.lines[:index], dataclasses.replace(line, text=text), *self.lines[index + 1 :])
         return dataclasses.replace(self, lines=lines)
 

@@ -16,7 +16,7 @@ from conformance.generate.grammar.chains import chain
 from conformance.generate.grammar.flow import where_given, with_listed_numbers
 from conformance.generate.grammar.losses import LOSSES
 from conformance.generate.grammar.rules import RuleFunction
-from conformance.generate.program import SECOND, Absent, Argument, Listed, Program, Scalar, TensorSpec
+from conformance.generate.program import EXCHANGED, SECOND, Absent, Argument, Listed, Program, Scalar, TensorSpec
 from conformance.toolchains import ProgramTraits
 
 #: What the values of an argument may be like: most often those about which backends differ most.
@@ -125,7 +125,7 @@ def draw_program(draw: Draw, scope: Scope, most: int | None = None) -> tuple[Pro
     program = builder.program(result)
     if not scope.takes_methods or not draw.chance(5):
         return program, arguments
-    if draw.chance(2) and (near := with_near_number(draw, program)) is not None:
+    if draw.chance(2) and (near := near_twin(draw, program)) is not None:
         second = near.all_methods[0]  # graphs that nothing else tells apart
     else:
         other = builder.beside()
@@ -163,18 +163,19 @@ def _chains(builder: Builder, wanted: int) -> None:
             chain(builder, builder.draw.of(4, 3, 5))
 
 
-def with_near_number(draw: Draw, program: Program) -> Program | None:
-    """A program that differs in a single number, which a cache may confuse with the one that it had; None where there
-    is no number. Such a number may be an attribute of a submodule."""
+def near_twin(draw: Draw, program: Program) -> Program | None:
+    """A program that differs in a single number or function, which a cache may confuse with the one that it had; None
+    where there is neither. Such a number may be an attribute of a submodule."""
     if draw.chance(2):
         other = program.with_attribute(lambda factor, shift: (factor, str(int(shift) + 1)))
         if other is not None:
             return other
-    places = program.numbers()
-    if not places:
+    numbers, functions = program.numbers(), program.functions()
+    if not numbers and not functions:
         return None
-    place = draw.choice(places)
-    return program.with_number(place, draw.choice(_near(program.lines[place[0]].text[place[1] : place[2]])))
+    place = draw.choice(functions if functions and (not numbers or draw.chance(3)) else numbers)
+    word = program.lines[place[0]].text[place[1] : place[2]]
+    return program.with_word(place, EXCHANGED.get(word) or draw.choice(_near(word)))
 
 
 def _near(number: str) -> tuple[str, ...]:

@@ -18,16 +18,16 @@ UPSTREAM = ("other order", "one value")
 class Call:
     """The arguments of a call, and under what it is made.
 
-    ``tied`` says that two arguments are one tensor, or overlap: ``(first, second, "same" | "overlap")``. ``mode`` is
-    "grad", "no_grad", "inference", "autocast", "deterministic" or "default float64"; ``backward`` goes back from the
-    result, ``train`` puts the model into training, ``thread`` makes the call in a fresh thread; ``non_leaf`` says that
-    arguments which require grad were computed, as by a layer before the model; ``differentiable``, that arguments
-    require grad although nothing goes back; ``between``, that the model is called once more, with other values, before
-    it is gone back from the result, and ``fewer``, that this call has a row less, as the last batch may; ``upstream``,
-    one of UPSTREAM or "", how the gradients lie in memory with which going back begins; ``begin`` is "first" or "last"
-    where it begins at one of several results, as a loss is of logits and not of the features beside them; ``again``,
-    that it is gone back twice, as from two losses; ``second``, that it is gone back from the gradients too, as where a
-    loss speaks of them.
+    ``tied`` says that two arguments are one tensor, or overlap: ``(first, second, "same" | "overlap")``. ``mode``
+    is "grad", "no_grad", "inference", "autocast" (to bfloat16), "autocast float16", "deterministic" or "default
+    float64"; ``backward`` goes back from the result, ``train`` puts the model into training, ``thread`` makes the
+    call in a fresh thread; ``non_leaf`` says that arguments which require grad were computed, as by a layer before
+    the model; ``differentiable``, that arguments require grad although nothing goes back; ``between``, that the
+    model is called once more, with other values, before it is gone back from the result, and ``fewer``, that this
+    call has a row less, as the last batch may; ``upstream``, one of UPSTREAM or "", how the gradients lie in memory
+    with which going back begins; ``begin`` is "first" or "last" where it begins at one of several results, as a
+    loss is of logits and not of the features beside them; ``again``, that it is gone back twice, as from two
+    losses; ``second``, that it is gone back from the gradients too, as where a loss speaks of them.
     """
 
     arguments: tuple[Argument, ...]
@@ -168,8 +168,8 @@ class Trial:
         calls = self.calls if number is None else self.calls_behind(number)
         text = " ".join(str(each) for each in self._everything(calls)).replace(".half(", ".to(float16")
         order = ("bfloat16", "float16", "float32", "complex64")
-        if any(call.mode == "autocast" for call in calls):
-            return "bfloat16"
+        modes = {call.mode for call in calls}
+        text += " bfloat16" * ("autocast" in modes) + " float16" * ("autocast float16" in modes)
         found = next((name for name in order if re.search(rf"\b{name}\b", text)), "")
         if not found:
             return "float64" if "float64" in text or "complex128" in text else "float32"

@@ -16,7 +16,7 @@ from conformance.api import features
 from conformance.generate.calls import Calls
 from conformance.generate.drawing import Draw
 from conformance.generate.program import Argument, Program
-from conformance.generate.programs import FAMILIES, Scope, draw_program, with_near_number
+from conformance.generate.programs import FAMILIES, Scope, draw_program, near_twin
 from conformance.generate.steps import BEYOND, ELSEWHERE, FROZEN, MODES_OF_LOWERING, UNCOUNTED, Call, Step, Trial
 from conformance.toolchains import ProgramTraits
 
@@ -165,9 +165,9 @@ class _Events:
         self._model_of.append(model)
 
     def near_twin(self) -> None:
-        """Call, beside the first model, one of a program that differs in a single number, and the first again."""
+        """Call, beside the first model, one that differs in a number or a function, and the first again."""
         first = self._first[0]
-        near = with_near_number(self._draw, self.programs[0])
+        near = near_twin(self._draw, self.programs[0])
         if near is None:
             return
         self.programs.append(near)

@@ -41,6 +41,8 @@ COMPILED_ALONE = (
     "autoencoder", "view_outlives", "past_dropout", "listed_numbers", "other_listed_numbers",
     "pairwise_distances", "activated", "bounded_activations", "levels_of_a_pyramid", "counted_tokens",
     "clipped_rows", "while_loop", "cond_in_a_cond", "root_where_there_is_one", "each_with_each", "padded_on_one_side",
+    "beyond_24_bits", "windows_that_hang_over", "rows_that_see_nothing", "impossible_states",
+    "path_around",
 )  # fmt: skip
 EXPORTED_CASES = tuple(case.name for case in corpus("dynamo") if case.name not in NOT_EXPORTED + COMPILED_ALONE)
 REPRESENTATIVE = ("chain", "matmul", "several_outputs", "parameters", "network")

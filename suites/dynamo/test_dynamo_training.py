@@ -16,7 +16,12 @@ from conformance.run.result import Record
 from conformance.toolchains.dynamo.assertions import assert_counts, assert_nothing_piles_up
 from conformance.toolchains.dynamo.client import DynamoDevice, PreparedCase
 from conformance.toolchains.dynamo.promises import AUTOGRAD, BACKWARD, DECLARED, DROPOUT, DROPPED, NO_GRAD
-from conformance.toolchains.dynamo.training import assert_dropped_alike, assert_trained_alike, assert_training_refused
+from conformance.toolchains.dynamo.training import (
+    assert_dropped_alike,
+    assert_share_dropped,
+    assert_trained_alike,
+    assert_training_refused,
+)
 
 clause = clauses(source=AUTOGRAD, level=Level.CORE, needs=(features.training,))
 
@@ -159,12 +164,19 @@ def test_double_backward(
 
 
 @clause("training.dropout", source=(AUTOGRAD, DROPOUT), level=Level.COMPLETE, cases=("dropout",))
-def test_dropout(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
+def test_dropout(
+    host: DynamoDevice,
+    bare: DynamoDevice,
+    case: PreparedCase,
+    other_cases: Callable[..., tuple[PreparedCase, ...]],
+) -> None:
     """What is dropped on the way forward is dropped on the way back, and about as much as was asked for."""
     compiled, original = host.compile(case), bare.build(case)
     for call in case.calls:
         found, expected = host.differentiate(compiled, call.inputs), bare.differentiate(original, call.inputs)
         assert_dropped_alike(found, expected, 0.25, case.name)
+    for each in other_cases("dropped_zeros"):
+        assert_share_dropped(host.differentiate(host.compile(each), each.call.inputs), 0.25, each.name)
 
 
 @clause("training.nothing-retained", source=DROPPED, level=Level.COMPLETE, cases=("chain", "matmul"))

@@ -201,9 +201,11 @@ def test_other_models(
     target: ExecuTorchDevice,
     case: PreparedCase,
     other_case: Callable[[str], PreparedCase],
+    other_cases: Callable[..., tuple[PreparedCase, ...]],
 ) -> None:
     """A model that is lowered after others in one process gives what it gives alone, and so do they."""
-    cases = [other_case("add_sub"), case, other_case("add")]
+    before = other_cases("boxes_and_scores", "levels_of_a_pyramid")
+    cases = [other_case("add_sub"), *before, case, *other_cases("activations"), other_case("add")]
     programs = [host.emit(host.lower(each)) for each in cases]
     methods = [target.open(each) for each in programs]
     for each, loaded in zip(cases, methods, strict=True):

@@ -119,3 +119,21 @@ def attention_beyond_a_block(b: Builder) -> None:
         f", attn_mask=torch.arange({count}) % 33 == 1",
     )  # fmt: skip
     b.make("scaled_dot_product_attention", f"F.scaled_dot_product_attention({batch}, {keys}, {keys}{mask})")
+
+
+@rule("matrices", "matmul", "reductions", "booleans", "elementwise", weight=3, operators=1)
+def attention_of_padded_rows(b: Builder) -> None:
+    """Attention written out, with scores that are filled where nothing is to be seen: a row of which all are hidden
+    looks at everything alike, where they are filled with a number."""
+    one = b.pick(lambda value: value.dtype_name in ("float32", "float64") and value.rank in (2, 3, 4))
+    if 0 in one.shape:
+        raise Abandoned
+    size = one.shape[-2]
+    hidden = b.draw.of(
+        f"({one}[..., :1] > {b.draw.of(0, -1, 9)}).transpose(-1, -2)", f"{one}[..., :1] > {b.draw.of(0, -1)}",
+        f"torch.ones({size}, {size}, dtype=torch.bool).triu({b.draw.of(1, 0)})", f"torch.arange({size}) > 0",
+    )  # fmt: skip
+    number = b.draw.of("-1e9", "-10000.0", "-1e9", "float('-inf')" if "non_finite" not in b.missing else "-1e30")
+    scaled = f"({one} @ {one}.transpose(-1, -2){b.draw.of(' / 2.0', ' * 0.5', '')})"
+    scores = b.make("masked_fill", f"{scaled}.masked_fill({hidden}, {number})")[0]
+    b.make("matmul", f"torch.softmax({scores}, dim=-1) @ {one}")

@@ -57,8 +57,9 @@ _VIEWS: Sequence[Form] = (
     ("transpose", "{0}.transpose(-1, -2)"), ("reshape", "{0}.reshape(-1)"), ("slice", "{0}[..., 1:]"),
     ("transpose", "{0}.transpose(0, -1)"), ("unsqueeze", "{0}.unsqueeze({d})"), ("slice", "{0}[..., :7]"),
     ("squeeze", "{0}.squeeze({d})"), ("slice", "{0}[:2]"), ("select", "{0}.select({d}, -1)"),
-    ("flatten", "{0}.flatten(1)"), ("chunk", "{0}.chunk(2, {d})[0]"), ("slice", "{0}[::2]"),
-    ("contiguous", "{0}.contiguous()"), ("narrow", "{0}.narrow({d}, 0, 1)"),
+    ("flatten", "{0}.flatten(1)"), ("slice", "{0}[-4:]"), ("slice", "{0}[..., -3:]"),
+    ("chunk", "{0}.chunk(2, {d})[0]"), ("slice", "{0}[::2]"), ("contiguous", "{0}.contiguous()"),
+    ("narrow", "{0}.narrow({d}, 0, 1)"),
 )  # fmt: skip
 _JOINED: Sequence[Form] = (
     ("cat", "torch.cat([{0}, {0}], {d})"), ("cat", "torch.cat([{0}, {1}], 0)"), ("pad", "F.pad({0}, (1, 1))"),

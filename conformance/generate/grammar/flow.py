@@ -306,10 +306,11 @@ def in_lower_precision(b: Builder) -> None:
     one = b.pick(lambda value: value.dtype_name == "float32" and value.rank >= 1 and 0 not in value.shape)
     weight = b.parameter(TensorSpec("float32", (3, one.shape[-1]), "contiguous", "ordinary", b.draw.seed(), grad=True))
     name, short = b.name(), b.name()
+    dtype = b.draw.of("bfloat16", "float16")
     after = b.draw.of(f"{short}.float() * 2.0", f"{short} + {short}.float()", f"{short}")
-    within = 'with torch.autocast("cpu", dtype=torch.bfloat16):'
+    within = f'with torch.autocast("cpu", dtype=torch.{dtype}):'
     text = f"{within}\n    {short} = F.linear({one}, {weight})\n{name} = {after}"
-    given = f"F.linear({one}, {weight}).to(torch.{'bfloat16' if after == short else 'float32'})"
+    given = f"F.linear({one}, {weight}).to(torch.{dtype if after == short else 'float32'})"
     b.block("autocast", text, name, given)
 
 
@@ -317,8 +318,9 @@ def in_lower_precision(b: Builder) -> None:
 def computed_again(b: Builder) -> None:
     """What is not kept for the way back, and computed a second time; and what is written for one row, for all."""
     one = b.float_value(least=1)
+    body = b.draw.of("torch.tanh(t) * t", "torch.sigmoid(t) + 1.0", "F.relu(t) * 2.0", "t.amax() * t")
     name, text = b.draw.of(
-        ("checkpoint", f"torch.utils.checkpoint.checkpoint(lambda t: torch.tanh(t) * t, {one}, use_reentrant=False)"),
+        ("checkpoint", f"torch.utils.checkpoint.checkpoint(lambda t: {body}, {one}, use_reentrant=False)"),
         ("vmap", f"torch.func.vmap(lambda row: row * row.sum())({one})"),
     )
     b.make(name, text)

@@ -220,3 +220,13 @@ def functional_in_place(b: Builder) -> None:
         ("masked_fill_", f"{one}.masked_fill_({one} > 0, 1)"),
     )  # fmt: skip
     b.make(name, text, fresh=False)
+
+
+@rule("writes", "in_place", "elementwise", weight=3, operators=2)
+def around_an_activation(b: Builder) -> None:
+    """A path around an activation that writes to what it is given: computed before it, and used after."""
+    entered = b.make("mul", f"{b.float_value()} * {b.draw.of('2.0', '-1.5')}")[0]
+    around = b.make("mul", b.draw.of(f"{entered} * 0.5", f"torch.tanh({entered})", f"{entered} + 1.0"))[0]
+    activation = b.draw.of("relu", "relu", "relu6", "silu", "leaky_relu", "hardtanh", "elu")
+    (activated,) = b.make(f"{activation}_", f"F.{activation}({entered}, inplace=True)", fresh=False)
+    b.make("add", b.draw.of(f"{activated} + {around}", f"torch.sigmoid({activated}) * {around}"))

@@ -33,7 +33,8 @@ from conformance.toolchains import toolchain_named
 _MOST_FINDINGS = 3
 #: Functions that play trials and some scripts need, by their modules.
 _PLAYED_BY = {
-    "conformance.generate.models": ("as_trained", "change_weights"),
+    "conformance.api.trained": ("as_trained",),
+    "conformance.generate.models": ("change_weights",),
     "conformance.generate.gradients": ("gradients_of",),
     "conformance.generate.inputs": ("with_other_values",),
     "conformance.generate.call_modes": ("deterministic", "default_dtype"),

@@ -19,6 +19,7 @@ from typing import IO, Any
 import torch
 
 from conformance._util.processes import dump_stacks, limit_process, tail
+from conformance.api.trained import as_trained
 from conformance.compare.values import encode
 from conformance.devices.protocol import describe_exception
 from conformance.standalone.supervisor import AT_ITS_END
@@ -130,7 +131,7 @@ def build(module_class: Any, seed: int) -> Any:
     state = torch.get_rng_state()
     torch.default_generator.manual_seed(seed)
     try:
-        return module_class().eval()
+        return as_trained(module_class()).eval()
     finally:
         torch.set_rng_state(state)
 

@@ -58,13 +58,23 @@ def assert_dropped_alike(found: Trained, expected: Trained, share: float, where:
     dropped = result == 0
     differing = int((dropped != (gradient == 0)).sum())
     check(differing == 0, f"{where}: {differing} of {dropped.numel()} elements are dropped one way and not the other")
+    _check_share(dropped, share, where)
+    for mine, theirs in pairs:
+        kept = mine.where((mine != 0) & (theirs != 0), theirs)
+        assert_close(kept, theirs, f"{where}, what neither this nor eager PyTorch has dropped")
+
+
+def assert_share_dropped(found: Trained, share: float, where: str) -> None:
+    """About ``share`` of the gradient of the first argument is zero."""
+    _, gradient = _dropped(found, where)
+    _check_share(gradient == 0, share, f"{where}, the gradient")
+
+
+def _check_share(dropped: torch.Tensor, share: float, where: str) -> None:
     # Five standard deviations: once in two million draws.
     allowed = 5 * (share * (1 - share) / dropped.numel()) ** 0.5
     rate = float(dropped.double().mean())
     check(abs(rate - share) <= allowed, f"{where}: expected {share:g} of the elements to be dropped, found {rate:g}")
-    for mine, theirs in pairs:
-        kept = mine.where((mine != 0) & (theirs != 0), theirs)
-        assert_close(kept, theirs, f"{where}, what neither this nor eager PyTorch has dropped")
 
 
 def _dropped(trained: Trained, where: str) -> Tensors:

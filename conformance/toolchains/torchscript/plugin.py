@@ -39,6 +39,7 @@ class TorchScript(Toolchain):
             "memory",
             "networks",
             "practice",
+            "layers",
             "ordinary",
             "quantized",
             "signatures",

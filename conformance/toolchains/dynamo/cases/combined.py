@@ -86,6 +86,21 @@ class LayersWithOptions(torch.nn.Module):
 
 
 @case(
+    "path_around",
+    f.elementwise,
+    f.in_place,
+    samples=lambda make: {"forward": [(make.floats(3, 4),) for _ in "ab"]},
+)
+class PathAround(torch.nn.Module):
+    """What goes around an activation was computed before that wrote to its operand, and is used after it."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        entered = x * 2.0 - 0.5
+        around = entered * 3.0
+        return functional.relu(entered, inplace=True) - around
+
+
+@case(
     "other_bodies",
     f.control_flow,
     f.reductions,

@@ -86,10 +86,10 @@ class SharedConvolution(torch.nn.Module):
 
 @case("last_of_few", f.views, f.elementwise, samples=pairs(2, 3))
 class LastOfFew(torch.nn.Module):
-    """The last five of what may be fewer, and all but them: bounds of slices stop at the ends."""
+    """The last five of what may be fewer, all but them, and all but the first of them: bounds stop at the ends."""
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        return torch.cat([x[:, -5:] * 2, y[:, :-5], (x - y)[:, 1:100]], dim=1)
+        return torch.cat([x[:, -5:] * 2, y[:, :-5], (x - y)[:, 1:100], x[:, -5:][:, 1:] - 1], dim=1)
 
 
 @case(
@@ -133,6 +133,57 @@ class UnevenWindows(torch.nn.Module):
         padded = functional.pad(-x.abs() - 0.5, (1, 1, 1, 1))
         largest = functional.max_pool2d(padded, 3, 2)
         return functional.adaptive_avg_pool2d(x, (5, 4)), largest, self.around(-x.abs() - 0.5), self.up(x)
+
+
+@case(
+    "windows_that_hang_over",
+    f.convolution,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(1, 2, 8, 7),) for _ in "ab"]},
+)
+class WindowsThatHangOver(torch.nn.Module):
+    """The last window lies partly outside: what is outside counts where it is padding, and nowhere else."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return (
+            functional.avg_pool2d(x, 3, stride=2, ceil_mode=True),
+            functional.avg_pool2d(x, 3, stride=2, padding=1, ceil_mode=True),
+            functional.max_pool2d(x - 9.0, 3, stride=2, padding=1, ceil_mode=True),
+        )
+
+
+@case(
+    "rows_that_see_nothing",
+    f.matmul,
+    f.booleans,
+    f.reductions,
+    samples=lambda make: {
+        "forward": [(make.floats(2, 3, 4), torch.tensor([[True, True, False], [False, False, False]])) for _ in "ab"]
+    },
+    touches=(f.elementwise, f.views, f.broadcasting),
+)
+class RowsThatSeeNothing(torch.nn.Module):
+    """Attention written out: where all scores are the same, however small, each value counts as much as the others."""
+
+    def forward(self, x: Tensor, seen: Tensor) -> Tensor:
+        scores = (x @ x.transpose(-2, -1) / 2.0).masked_fill(~seen[:, None], -1e9)
+        return torch.softmax(scores, dim=-1) @ x
+
+
+@case(
+    "impossible_states",
+    f.non_finite,
+    f.reductions,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(4, 3), torch.arange(12).reshape(4, 3) > 4) for _ in "ab"]},
+    touches=(f.booleans, f.elementwise),
+)
+class ImpossibleStates(torch.nn.Module):
+    """What is summed is nothing but zeros, whose logarithms are minus infinity, and that is the sum's as well."""
+
+    def forward(self, x: Tensor, possible: Tensor) -> tuple[Tensor, Tensor]:
+        scores = x.masked_fill(~possible, float("-inf"))
+        return torch.logsumexp(scores, dim=1), torch.logaddexp(scores[0], scores[1])
 
 
 @case(

@@ -172,6 +172,21 @@ class Dropout(torch.nn.Module):
 
 
 @case(
+    "dropped_zeros",
+    f.random_numbers,
+    f.elementwise,
+    everywhere=False,
+    samples=lambda make: {"forward": [(torch.zeros(40, 50),)] * 2},
+)
+class DroppedZeros(torch.nn.Module):
+    """Zeros, as of a layer that begins with them: the result, which is kept, does not tell which were dropped."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        rest = functional.dropout(x * 2, 0.25, training=True)
+        return rest * rest + rest
+
+
+@case(
     "noisy",
     f.random_numbers,
     f.elementwise,

@@ -342,3 +342,17 @@ class ScaledWords(torch.nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         embedded: Tensor = self.words(ids) * 2.0 + self.places
         return torch.tanh(embedded)
+
+
+@case(
+    "between_whole_numbers",
+    f.elementwise,
+    f.booleans,
+    samples=twice(lambda make: (make.integers(3, 4, low=0, high=4),)),
+    touches=(f.integers,),
+)
+class BetweenWholeNumbers(torch.nn.Module):
+    """Whole numbers beside a fraction: neither what is compared nor what is added is cut to a whole number before."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return x < 2.5, x >= 1.5, x + 0.5

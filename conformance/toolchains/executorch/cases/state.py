@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from conformance.api import features as f
-from conformance.toolchains.executorch.cases import case
+from conformance.toolchains.executorch.cases import case, twice
 
 
 @case(
@@ -33,7 +33,8 @@ class RunningSum(torch.nn.Module):
     samples=lambda make: {"forward": [(make.floats(1, 3),) for _ in range(5)]},
 )
 class ShiftingWindow(torch.nn.Module):
-    """The write is several steps after the read: the window moves by one row with each call."""
+    """The write is several steps after what is written was computed, and a read between them: the window moves by one
+    row with each call."""
 
     window: Tensor
 
@@ -43,8 +44,9 @@ class ShiftingWindow(torch.nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         moved = torch.cat((self.window[1:], x), dim=0)
+        change = moved - self.window * 0.5 - x
         self.window.copy_(moved)
-        return moved - x
+        return change
 
 
 @case(
@@ -168,3 +170,70 @@ class CentredSteps(torch.nn.Module):
         self.hidden.copy_(hidden)
         result: Tensor = self.out(hidden) - self.centre
         return result
+
+
+@case(
+    "old_and_new",
+    f.mutable_state,
+    f.parameters,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.floats(3),) for _ in range(4)]},
+)
+class OldAndNew(torch.nn.Module):
+    """What a buffer becomes is computed, and then the buffer is read once more: it still is what it was."""
+
+    used: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("used", torch.zeros(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        used = self.used + torch.relu(x)
+        middle = (used + self.used) * 0.5
+        self.used.copy_(used)
+        return middle - 1.0
+
+
+@case(
+    "begun_alike",
+    f.mutable_state,
+    f.parameters,
+    f.elementwise,
+    f.booleans,
+    samples=lambda make: {"forward": [(make.positive(3),) for _ in range(4)]},
+)
+class BegunAlike(torch.nn.Module):
+    """A buffer that never changes begins with the numbers of one that does: they are two."""
+
+    charge: Tensor
+    rest: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("charge", torch.zeros(3))
+        self.register_buffer("rest", torch.zeros(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        charge = self.charge * 0.75 + x
+        self.charge.copy_(torch.where(charge > 1.0, self.rest, charge))
+        return charge - self.rest
+
+
+@case(
+    "computed_filter",
+    f.parameters,
+    f.convolution,
+    samples=twice(lambda make: (make.floats(1, 1, 7),)),
+)
+class ComputedFilter(torch.nn.Module):
+    """What two models differ in alone is computed when they are made, and in no checkpoint."""
+
+    taps: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("taps", torch.randn(1, 1, 3), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.nn.functional.conv1d(x, self.taps) - 1.0

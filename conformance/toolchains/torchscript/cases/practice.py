@@ -121,10 +121,10 @@ class PaddingMask(torch.nn.Module):
     samples=lambda make: {"forward": [(make.floats(2, 3),), (make.floats(2, 7),), (make.floats(3, 4),)]},
 )
 class LastOfFew(torch.nn.Module):
-    """The last five of what may be fewer, and all but them: bounds of slices stop at the ends."""
+    """The last five of what may be fewer, all but them, and all but the first of them: bounds stop at the ends."""
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.cat([x[:, -5:] * 2.0, x[:, :-5], x[:, 1:100]], dim=1)
+        return torch.cat([x[:, -5:] * 2.0, x[:, :-5], x[:, 1:100], x[:, -5:][:, 1:] - 1.0], dim=1)
 
 
 @case(
