@@ -176,10 +176,11 @@ class Loop(torch.nn.Module):
     touches=(f.integers, f.broadcasting),
 )
 class Lookup(torch.nn.Module):
-    """Indices that count from the end as well; those beyond are errors."""
+    """Indices that count from the end as well; those beyond are errors, after which something would still be read."""
 
     def forward(self, table: Tensor, where: Tensor) -> Tensor:
-        return torch.relu(table * 2)[where] - table[0]
+        rows = table * 2
+        return torch.relu(rows + 1)[where] - rows[0]
 
 
 def _rows_and_columns(make: Maker) -> dict[str, list[tuple[Any, ...]]]:
