@@ -137,3 +137,23 @@ def attention_of_padded_rows(b: Builder) -> None:
     scaled = f"({one} @ {one}.transpose(-1, -2){b.draw.of(' / 2.0', ' * 0.5', '')})"
     scores = b.make("masked_fill", f"{scaled}.masked_fill({hidden}, {number})")[0]
     b.make("matmul", f"torch.softmax({scores}, dim=-1) @ {one}")
+
+
+@rule("matrices", "matmul", weight=3, operators=1)
+def weights_that_are_given(b: Builder) -> None:
+    """A layer whose weight is an argument, as one that another network computes: what is packed of it is so once."""
+    given = [
+        each
+        for each in b.values
+        if each.origin == "argument" and each.floating and each.rank == 2 and 0 not in each.shape
+    ]
+    if not given:
+        raise Abandoned
+    weight = b.draw.choice(given)
+    b.make(
+        "linear",
+        b.draw.of(
+            f"F.linear({weight}, {weight})", f"F.linear({weight} * 0.5, {weight})", f"F.linear({weight}[:1], {weight})",
+            f"F.linear({weight}, {weight}, {weight}[:, 0])",
+        ),
+    )  # fmt: skip
