@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 
 import torch
 from generate.drawn import drawn, scope_of
@@ -12,8 +13,9 @@ from conformance.generate.program import TensorSpec
 from conformance.generate.steps import Trial
 
 
-def trials_with_state() -> list[Trial]:
-    trials = drawn(scope_of("executorch", "reductions"), 150, 11)
+@functools.cache
+def trials_with_state(number: int = 150) -> list[Trial]:
+    trials = drawn(scope_of("executorch", "reductions"), number, 11)
     return [trial for trial in trials if any("writes" in program.marks for program in trial.programs)]
 
 
@@ -28,10 +30,11 @@ def test_some_programs_write_to_buffers_that_begin_with_zeros_and_read_them() ->
 
 
 def test_their_calls_are_of_one_kind_and_none_fails() -> None:
-    seen = collections.Counter(step.action for trial in trials_with_state() for step in trial.steps)
+    trials = trials_with_state(400)
+    seen = collections.Counter(step.action for trial in trials for step in trial.steps)
     assert {"save_load", "copy", "refill"} <= seen.keys()
     assert not {"fail", "weights"} & seen.keys()
-    for trial in trials_with_state():
+    for trial in trials:
         kinds = collections.defaultdict(set)
         for step in trial.steps:
             if step.call is not None:
