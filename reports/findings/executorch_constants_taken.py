@@ -1,7 +1,7 @@
 """ExecuTorch: lowering takes constants out of the program that it is given, where a delegate takes them.
 
-What `torch.export` keeps outside of the state dict (buffers that are not persistent) is taken out of the very dictionary
-of the program that was given; parameters and persistent buffers are not.
+What `torch.export` keeps outside of the state dict (buffers that are not persistent) is taken out of the very
+dictionary of the program that was given; parameters and persistent buffers are not.
 
 Expected: the program that was exported computes what it did, and can be lowered once more.
 """
