@@ -270,7 +270,7 @@ def test_a_weight_may_be_another_seen_from_the_other_side() -> None:
     square = 0
     trials = [
         each
-        for each in drawn(scope_of("torchscript", "matrices"), 300, 5)
+        for each in drawn(scope_of("torchscript", "matrices"), 500, 5)
         if any(spec.of for _, spec in each.programs[0].parameters)
     ]
     assert len(trials) > 10
