@@ -60,7 +60,8 @@ class Case:
         return (seed * 1_000_003 + zlib.crc32(self.name.encode())) % 2**31
 
     def build(self, seed: int) -> tuple[Any, Samples]:
-        """A fresh model (a module is in evaluation mode) and its sample inputs, which depend on the seed alone.
+        """A fresh model and its sample inputs, which depend on the seed alone. A module is in evaluation mode, and its
+        new norms are as training leaves them.
 
         PyTorch's random state is afterwards what it was before.
         """

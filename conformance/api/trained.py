@@ -6,8 +6,13 @@ import torch
 
 #: Layers whose weights are ones and zeros until they are trained.
 _NORMS = (torch.nn.modules.batchnorm._NormBase, torch.nn.GroupNorm, torch.nn.LayerNorm, torch.nn.RMSNorm)
-#: What a norm keeps, and between which numbers it lies then.
-_AS_TRAINED = (("running_var", 0.5, 2.0), ("weight", 0.5, 2.0), ("running_mean", -1.0, 1.0), ("bias", -1.0, 1.0))
+#: What a norm keeps, what is in it until then, and between which numbers it lies afterwards.
+_AS_TRAINED = (
+    ("running_var", 1.0, 0.5, 2.0),
+    ("weight", 1.0, 0.5, 2.0),
+    ("running_mean", 0.0, -1.0, 1.0),
+    ("bias", 0.0, -1.0, 1.0),
+)
 
 
 def as_trained(model: torch.nn.Module) -> torch.nn.Module:
@@ -17,8 +22,8 @@ def as_trained(model: torch.nn.Module) -> torch.nn.Module:
     """
     with torch.no_grad():
         for norm in (each for each in model.modules() if isinstance(each, _NORMS)):
-            for name, least, most in _AS_TRAINED:
+            for name, new, least, most in _AS_TRAINED:
                 tensor = getattr(norm, name, None)
-                if tensor is not None and torch.all(tensor == float("var" in name or name == "weight")):
+                if tensor is not None and bool((tensor == new).all()):
                     tensor.uniform_(least, most)
     return model

@@ -23,9 +23,9 @@ _CAST = re.compile(r"\.(float|half|bfloat16)\(\)")
 _NUMBER = re.compile(r"(?:(?<= [-+*/%<>] )|(?<= \*\* )|(?<= // ))(?P<number>-?\d[\d.]*(?:e-?\d+)?)(?=$|\n|\))")
 #: A number in a list that a tensor is made of.
 _IN_A_LIST = re.compile(r"(?:(?<=torch\.tensor\(\[)|(?<=\d, ))(?P<number>-?\d+\.\d+)(?=(?:, -?\d+\.\d+)*\]\))")
-#: Functions of one argument, of which another one may stand in each place.
-EXCHANGED = {"tanh": "sigmoid", "sigmoid": "tanh", "amax": "amin", "amin": "amax", "relu": "silu", "silu": "relu"}
-_EXCHANGEABLE = re.compile(r"(?:(?<=\.)(?:tanh|sigmoid|amax|amin)|(?<=\bF\.)(?:relu|silu))(?=\()")
+#: A function that another one of the same arguments can stand for.
+_FUNCTION = re.compile(r"(?:(?<=\.)(?:tanh|sigmoid|amax|amin)|(?<=\bF\.)(?:relu|silu))(?=\()")
+_OTHER_FUNCTION = {"tanh": "sigmoid", "sigmoid": "tanh", "amax": "amin", "amin": "amax", "relu": "silu", "silu": "relu"}
 _INDENT = "    "
 #: A class of submodules of a model's own: what tells two of them apart are numbers among their attributes.
 OWN_CLASS = """class Scaled(torch.nn.Module):
@@ -218,22 +218,32 @@ class Program:
             for found in pattern.finditer(line.text)
         ]
 
+    def with_number(self, place: tuple[int, int, int], number: str) -> Program:
+        """The same with another number in one of these places."""
+        index, begin, end = place
+        text = self.lines[index].text
+        return self._with_line(index, text=text[:begin] + number + text[end:])
+
     def functions(self) -> list[tuple[int, int, int]]:
         """Where functions are named that another one can stand for: the line, and where in its text they begin and
         end."""
         return [
-            (place, *found.span())
-            for place, line in enumerate(self.lines)
-            for found in _EXCHANGEABLE.finditer(line.text)
+            (place, *found.span()) for place, line in enumerate(self.lines) for found in _FUNCTION.finditer(line.text)
         ]
 
-    def with_word(self, place: tuple[int, int, int], word: str) -> Program:
-        """The same with another number, or another function, in one of these places."""
+    def with_other_function(self, place: tuple[int, int, int]) -> Program:
+        """The same with the other function in one of these places."""
         index, begin, end = place
         line = self.lines[index]
-        text = line.text[:begin] + word + line.text[end:]
-        lines = (*self.lines[:index], dataclasses.replace(line, text=text), *self.lines[index + 1 :])
-        return dataclasses.replace(self, lines=lines)
+        name = line.text[begin:end]
+        other = _OTHER_FUNCTION[name]
+        operator = other if line.operator == name else line.operator
+        return self._with_line(index, operator=operator, text=line.text[:begin] + other + line.text[end:])
+
+    def _with_line(self, index: int, **changes: str) -> Program:
+        lines = list(self.lines)
+        lines[index] = dataclasses.replace(lines[index], **changes)
+        return dataclasses.replace(self, lines=tuple(lines))
 
     def with_attribute(self, change: Callable[[str, str], tuple[str, str]]) -> Program | None:
         """The same with other attributes of the last submodule of its own class; None where it has none."""

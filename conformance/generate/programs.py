@@ -16,7 +16,7 @@ from conformance.generate.grammar.chains import chain
 from conformance.generate.grammar.flow import where_given, with_listed_numbers
 from conformance.generate.grammar.losses import LOSSES
 from conformance.generate.grammar.rules import RuleFunction
-from conformance.generate.program import EXCHANGED, SECOND, Absent, Argument, Listed, Program, Scalar, TensorSpec
+from conformance.generate.program import SECOND, Absent, Argument, Listed, Program, Scalar, TensorSpec
 from conformance.toolchains import ProgramTraits
 
 #: What the values of an argument may be like: most often those about which backends differ most.
@@ -103,7 +103,8 @@ def draw_program(draw: Draw, scope: Scope, most: int | None = None) -> tuple[Pro
     if scope.theme == TRAINING and draw.chance(2):
         # few rules are about the way back
         focus = [each for each in everything if "trains" in each.traits] or focus
-    if not scope.is_side_by_side and draw.chance(4):
+    has_few_kinds = not scope.is_side_by_side and draw.chance(4)
+    if has_few_kinds:
         # a compiler that takes a program only as a whole, such as row by row, is given wholes of few kinds
         focus = everything = [draw.choice(focus or everything) for _ in range(3)]
     has_own_state = scope.traits.keeps_state and not scope.traits.keeps_writes
@@ -115,7 +116,7 @@ def draw_program(draw: Draw, scope: Scope, most: int | None = None) -> tuple[Pro
         _begin_with(builder, with_listed_numbers)
     wanted = 1 + draw.upto(most - 1) if not draw.chance(40) else _MANY_STATEMENTS
     # what was written is there for what follows to read, and chains begin with arguments
-    if not scope.is_side_by_side and "writes" not in builder.marks and draw.chance(4):
+    if not scope.is_side_by_side and not has_few_kinds and "writes" not in builder.marks and draw.chance(3):
         _chains(builder, _LINKS_FOR_A_STATEMENT * most)
     else:
         _statements(builder, wanted, focus, everything)
@@ -125,7 +126,7 @@ def draw_program(draw: Draw, scope: Scope, most: int | None = None) -> tuple[Pro
     program = builder.program(result)
     if not scope.takes_methods or not draw.chance(5):
         return program, arguments
-    if draw.chance(2) and (near := near_twin(draw, program)) is not None:
+    if draw.chance(2) and (near := near_twin_of(draw, program)) is not None:
         second = near.all_methods[0]  # graphs that nothing else tells apart
     else:
         other = builder.beside()
@@ -163,7 +164,7 @@ def _chains(builder: Builder, wanted: int) -> None:
             chain(builder, builder.draw.of(4, 3, 5))
 
 
-def near_twin(draw: Draw, program: Program) -> Program | None:
+def near_twin_of(draw: Draw, program: Program) -> Program | None:
     """A program that differs in a single number or function, which a cache may confuse with the one that it had; None
     where there is neither. Such a number may be an attribute of a submodule."""
     if draw.chance(2):
@@ -173,9 +174,10 @@ def near_twin(draw: Draw, program: Program) -> Program | None:
     numbers, functions = program.numbers(), program.functions()
     if not numbers and not functions:
         return None
-    place = draw.choice(functions if functions and (not numbers or draw.chance(3)) else numbers)
-    word = program.lines[place[0]].text[place[1] : place[2]]
-    return program.with_word(place, EXCHANGED.get(word) or draw.choice(_near(word)))
+    if functions and (not numbers or draw.chance(3)):
+        return program.with_other_function(draw.choice(functions))
+    place = draw.choice(numbers)
+    return program.with_number(place, draw.choice(_near(program.lines[place[0]].text[place[1] : place[2]])))
 
 
 def _near(number: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from conformance.api import features
 from conformance.generate.calls import Calls
 from conformance.generate.drawing import Draw
 from conformance.generate.program import Argument, Program
-from conformance.generate.programs import FAMILIES, Scope, draw_program, near_twin
+from conformance.generate.programs import FAMILIES, Scope, draw_program, near_twin_of
 from conformance.generate.steps import BEYOND, ELSEWHERE, FROZEN, MODES_OF_LOWERING, UNCOUNTED, Call, Step, Trial
 from conformance.toolchains import ProgramTraits
 
@@ -167,7 +167,7 @@ class _Events:
     def near_twin(self) -> None:
         """Call, beside the first model, one that differs in a number or a function, and the first again."""
         first = self._first[0]
-        near = near_twin(self._draw, self.programs[0])
+        near = near_twin_of(self._draw, self.programs[0])
         if near is None:
             return
         self.programs.append(near)

@@ -111,7 +111,8 @@ def test_instances(
 def _assert_instances(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
     models = [host.export(case, variant) for variant in (0, 1)]
     twins_call = case.calls[0]
-    expected = host.run_exported(models[1], twins_call)  # what is lowered may be short of its constants afterwards
+    # Before it is lowered: ExecuTorch takes constants out of it (reports/findings/executorch_constants_taken.py).
+    expected = host.run_exported(models[1], twins_call)
     programs = [host.emit(host.lower(model)) for model in models]
     for order in (0, -1):
         alive = [(number % 2, target.load(programs[number % 2])) for number in range(10)]

@@ -299,4 +299,4 @@ def test_a_twin_may_differ_in_a_number_of_a_list() -> None:
     program = Program((("x0", "Tensor"),), lines, "v1")
     places = program.numbers()
     assert [program.lines[line].text[begin:end] for line, begin, end in places] == ["0.5", "-1.5"]
-    assert "torch.tensor([0.5, 2.0])" in program.with_word(places[1], "2.0").source()
+    assert "torch.tensor([0.5, 2.0])" in program.with_number(places[1], "2.0").source()

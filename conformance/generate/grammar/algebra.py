@@ -140,20 +140,10 @@ def attention_of_padded_rows(b: Builder) -> None:
 
 
 @rule("matrices", "matmul", weight=3, operators=1)
-def weights_that_are_given(b: Builder) -> None:
-    """A layer whose weight is an argument, as one that another network computes: what is packed of it is so once."""
-    given = [
-        each
-        for each in b.values
-        if each.origin == "argument" and each.floating and each.rank == 2 and 0 not in each.shape
-    ]
-    if not given:
+def weight_that_is_given(b: Builder) -> None:
+    """A layer whose weight is an argument, as one that another network computes: it may change from call to call."""
+    weight = b.pick(lambda value: value.origin == "argument" and value.floating and value.rank == 2)
+    if 0 in weight.shape:
         raise Abandoned
-    weight = b.draw.choice(given)
-    b.make(
-        "linear",
-        b.draw.of(
-            f"F.linear({weight}, {weight})", f"F.linear({weight} * 0.5, {weight})", f"F.linear({weight}[:1], {weight})",
-            f"F.linear({weight}, {weight}, {weight}[:, 0])",
-        ),
-    )  # fmt: skip
+    first, bias = b.draw.of((weight, ""), (f"{weight} * 0.5", ""), (f"{weight}[:1]", ""), (weight, f", {weight}[:, 0]"))
+    b.make("linear", f"F.linear({first}, {weight}{bias})")

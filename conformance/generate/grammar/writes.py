@@ -222,7 +222,7 @@ def functional_in_place(b: Builder) -> None:
     b.make(name, text, fresh=False)
 
 
-@rule("writes", "in_place", "elementwise", weight=3, operators=2)
+@rule("writes", "in_place", "elementwise", weight=3, operators=6)
 def around_an_activation(b: Builder) -> None:
     """A path around an activation that writes to what it is given: computed before it, and used after."""
     entered = b.make("mul", f"{b.float_value()} * {b.draw.of('2.0', '-1.5')}")[0]

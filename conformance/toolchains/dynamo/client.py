@@ -195,7 +195,7 @@ class DynamoDevice(CellDevice):
         differentiable: bool = False,
     ) -> Observation:
         """Call a model with fresh copies of ``inputs``, under a ``stance`` of ``torch.compiler.set_stance`` and within
-        a ``guard``: "none", "no_grad", "inference_mode", "autocast" (to bfloat16) or "autocast to float16".
+        a ``guard``: "none", "no_grad", "inference_mode", "autocast" (to bfloat16) or "autocast float16".
 
         ``arranged``: "" (as they are), "tied" (the second is the first), "overlapping" (both are parts of the first),
         "derived" (they are results of a computation that wants gradients); ``marks`` are dimensions that are marked

@@ -21,7 +21,7 @@ CONTEXTS: dict[str, Context] = {
     "no_grad": torch.no_grad,
     "inference_mode": torch.inference_mode,
     "autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
-    "autocast to float16": lambda: torch.autocast("cpu", dtype=torch.float16),
+    "autocast float16": lambda: torch.autocast("cpu", dtype=torch.float16),
 }
 
 
