@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import pickle
 import types
@@ -128,6 +129,18 @@ def tensors_in(value: Any) -> list[torch.Tensor]:
     if isinstance(value, dict):
         return tensors_in(list(value.values()))
     return []
+
+
+def refill(old: Any, new: Any, *, counted: bool = True) -> bool:
+    """Write a tensor's values into another one, where both have one shape and dtype, and say whether they have. What is
+    not to be ``counted`` by the version of what is written is written behind its back, as by ``.data`` or NumPy."""
+    if not isinstance(old, torch.Tensor) or not isinstance(new, torch.Tensor):
+        return False
+    if (old.shape, old.dtype) != (new.shape, new.dtype):
+        return False
+    with torch.no_grad(), contextlib.suppress(RuntimeError):  # such as where several elements share memory
+        (old if counted else old.data).copy_(new)
+    return True
 
 
 def telling_strides(tensor: torch.Tensor) -> list[int]:

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from conformance.compare.values import tensors_in
+from conformance.compare.values import refill, tensors_in
 from conformance.devices.protocol import Subject, describe_exception
 from conformance.generate.answers import written
 from conformance.generate.call_modes import MODES, default_dtype, import_what_modes_need
@@ -295,18 +295,12 @@ class Player:
             _, arguments = self._arguments[step.model]
             fresh = arguments_of(call, wide=self._wide)
             for old, new in zip(arguments, fresh, strict=True):
-                if _are_tensors(old, new) and old.shape == new.shape and old.dtype == new.dtype:
-                    with torch.no_grad(), contextlib.suppress(RuntimeError):
-                        (old.data if step.detail == UNCOUNTED else old).copy_(new)
+                refill(old, new, counted=step.detail != UNCOUNTED)
             return arguments
         arguments = arguments_of(call, wide=self._wide)
         if step.action == "fail":
             return spoilt(arguments, step.detail)
         return arguments
-
-
-def _are_tensors(*values: Any) -> bool:
-    return all(isinstance(each, torch.Tensor) for each in values)
 
 
 def _in_a_thread(work: Callable[[], None]) -> None:

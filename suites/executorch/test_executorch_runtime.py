@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable
 
+import torch
+
 from conformance.api.assertions import check, refused
+from conformance.api.errors import SubjectError
 from conformance.api.verdicts import NotApplicable
 from conformance.compare.assertions import assert_close, assert_equal
 from conformance.contract import Control, Level, clauses
@@ -73,7 +77,12 @@ def test_plans(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedC
 
 
 @clause("execute.wrong-inputs", source=(INPUTS_CHECKED, RETRIED), cases=("add", "linear"))
-def test_wrong_inputs(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
+def test_wrong_inputs(
+    host: ExecuTorchDevice,
+    target: ExecuTorchDevice,
+    case: PreparedCase,
+    other_cases: Callable[..., tuple[PreparedCase, ...]],
+) -> None:
     """Inputs that are too few, too many, of another shape, rank or dtype, or None, are refused with an error, and the
     next good call is right."""
     methods = target.open(host.emit(host.lower(case)))
@@ -93,6 +102,19 @@ def test_wrong_inputs(host: ExecuTorchDevice, target: ExecuTorchDevice, case: Pr
         with refused(f"{case.name}, {what}"):
             target.run(methods["forward"], inputs)
         assert_calls(target, methods, case.calls, f"{case.name}, after {what} was refused")
+    for each in other_cases("dynamic_tokens", "dynamic_tags") if case.name == "linear" else ():
+        _assert_right_after_wrong_tokens(host, target, each)
+
+
+def _assert_right_after_wrong_tokens(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
+    """Whatever comes of a token that its table lacks, an error or any value: the next call, of as many, is right."""
+    methods = target.open(host.emit(host.lower(case)))
+    assert_calls(target, methods, case.calls[:1], case.name)
+    for call in case.calls[1:]:
+        (tokens,) = call.inputs
+        with contextlib.suppress(SubjectError):
+            target.run(methods["forward"], (tokens.index_fill(-1, torch.tensor([1]), 1000),))
+        assert_calls(target, methods, [call], f"{case.name}, after a token beyond its table")
 
 
 @clause("execute.instances", source=EVERY_INIT, cases=("parameters", "running_sum"))

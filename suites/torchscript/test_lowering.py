@@ -104,9 +104,16 @@ def test_requires_grad(host: TorchScriptDevice, case: PreparedCase) -> None:
 
 
 @clause("lowering.repeatable", source=(EXECUTE, SAME_MODULE), cases=("add", "two_methods", "linear"))
-def test_repeatable(host: TorchScriptDevice, case: PreparedCase, record: Record) -> None:
+def test_repeatable(
+    host: TorchScriptDevice,
+    case: PreparedCase,
+    record: Record,
+    other_cases: Callable[..., tuple[PreparedCase, ...]],
+) -> None:
     """A method is a function of its inputs: called many times, in any order with others, it is right each time. Whether
     it gives the same bits, which PyTorch itself does not promise, is reported."""
+    for each in (case, *(other_cases("given_weights") if case.name == "linear" else ())):
+        assert_right_in_turns(host, [(host.lower(each), each.calls * 2)], f"{each.name}, given the same tensors again")
     lowered = host.lower(case)
     first = {index: host.run_call(lowered, call)[0] for index, call in enumerate(case.calls)}
     for index, call in reversed(list(enumerate(case.calls))):

@@ -9,7 +9,7 @@ import torch
 import torch._dynamo
 
 from conformance.api.case import case_named
-from conformance.compare.values import decode, encode
+from conformance.compare.values import decode, encode, refill
 from conformance.devices import Subject
 from conformance.toolchains.dynamo.verbs.observing import Marked, arrange, observe
 from conformance.toolchains.dynamo.verbs.session import Model, Session, verb
@@ -163,10 +163,13 @@ def state_of(session: Session, model: int) -> bytes:
 
 @verb
 def run_keeping(session: Session, model: int, calls: Sequence[bytes]) -> list[bytes]:
-    """Call a model with each of these inputs; each result, encoded after the last call was made."""
-    called = session.get(model)
+    """Call a model with each of these inputs; each result, encoded after the last call was made. The same tensors are
+    given each time, with other values, wherever they are as large."""
+    called, given, results = session.get(model), decode(calls[0]), []
     with Subject():
-        results = [called.function(*decode(each)) for each in calls]
+        for values in map(decode, calls):
+            given = [old if refill(old, new, counted=False) else new for old, new in zip(given, values, strict=True)]
+            results.append(called.function(*given))
         return [encode(result) for result in results]
 
 

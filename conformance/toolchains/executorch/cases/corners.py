@@ -342,3 +342,51 @@ class DynamicTokens(torch.nn.Module):
     def forward(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
         rows = self.table(tokens)
         return self.linear(rows) + rows, rows.sum(dim=1)
+
+
+@case(
+    "dynamic_tags",
+    f.dynamic_shapes,
+    f.parameters,
+    f.integers,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.integers(length, low=0, high=11),) for length in (5, 12, 3, 5)]},
+)
+class DynamicTags(torch.nn.Module):
+    """As many tokens as come, of one sentence, and how likely each tag is for each: nothing else has their number."""
+
+    dynamic: ClassVar[Any] = {"forward": ({0: ("tokens", 2, 16)},)}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = torch.nn.Embedding(11, 6)
+        self.hidden, self.tags = torch.nn.Linear(6, 6), torch.nn.Linear(6, 5)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return torch.log_softmax(self.tags(torch.tanh(self.hidden(self.table(tokens)))), dim=-1)
+
+
+@case(
+    "dynamic_heads",
+    f.dynamic_shapes,
+    f.parameters,
+    f.matmul,
+    f.views,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.floats(sentences, 4, 6),) for sentences in (3, 2, 5, 3)]},
+)
+class DynamicHeads(torch.nn.Module):
+    """A view of a view is read for the last time, and what it is a view of is read once more."""
+
+    dynamic: ClassVar[Any] = {"forward": ({0: ("sentences", 2, 6)},)}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter, self.leave = torch.nn.Linear(6, 8), torch.nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        sentences, words, _ = x.shape
+        table = torch.tanh(self.enter(x.view(sentences * words, 6)))
+        heads = table.view(sentences, words, 8).view(sentences, words, 2, 4)
+        mixed = torch.softmax(heads, dim=-1) * heads.amax(dim=1, keepdim=True)
+        return table + torch.relu(self.leave(mixed.view(sentences * words, 8)))

@@ -32,6 +32,26 @@ class Linear(torch.nn.Module):
 
 
 @case(
+    "given_weights",
+    f.matmul,
+    f.parameters,
+    f.elementwise,
+    f.several_outputs,
+    samples=lambda make: {"forward": [(make.floats(5, 4), make.floats(3, 6), make.floats(3)) for _ in range(3)]},
+)
+class GivenWeights(torch.nn.Module):
+    """The last layer is the caller's: what is packed of its weights is so for a single call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = torch.nn.Linear(4, 6)
+
+    def forward(self, x: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+        features = torch.tanh(self.first(x))
+        return functional.linear(features, weight, bias), features
+
+
+@case(
     "conv_net",
     f.convolution,
     f.matmul,

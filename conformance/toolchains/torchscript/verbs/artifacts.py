@@ -17,7 +17,7 @@ from torch.jit.mobile import (
     _load_for_lite_interpreter,
 )
 
-from conformance.compare.values import decode, encode
+from conformance.compare.values import decode, encode, refill
 from conformance.devices import Subject
 from conformance.toolchains.torchscript.verbs.session import Session, verb
 
@@ -160,13 +160,19 @@ def _ordinary(inputs: bytes) -> Any:
 
 @verb
 def run_in_turns(session: Session, modules: list[int], calls: list[dict[str, Any]]) -> list[bytes]:
-    """Make each call on the module at its place; each result, encoded after the last call was made."""
+    """Make each call on the module at its place; each result, encoded after the last call was made. A method that was
+    called before is given the same tensors, with other values, wherever they are as large."""
     held = [session.module(number) for number in modules]
+    given: dict[tuple[int, str], Any] = {}
+    results = []
     with Subject():
-        results = [
-            call_method(module, call["method"], decode(call["inputs"]))
-            for module, call in zip(held, calls, strict=True)
-        ]
+        for number, module, call in zip(modules, held, calls, strict=True):
+            values, place = _ordinary(call["inputs"]), (number, call["method"])
+            given[place] = [
+                old if refill(old, new, counted=False) else new
+                for old, new in zip(given.get(place, values), values, strict=True)
+            ]
+            results.append(call_method(module, call["method"], given[place]))
         return [encode(result) for result in results]
 
 
