@@ -147,11 +147,13 @@ def test_first_call(
 def test_parameters(host: DynamoDevice, bare: DynamoDevice, case: PreparedCase) -> None:
     """Parameters and buffers that are updated in place, replaced, or loaded are seen by the next call."""
     lowered, original = host.lower(case), bare.build(case)
-    for how in ("in place", "replaced", "loaded"):
+    for how in ("in place", "through data", "replaced", "loaded", "through data"):
         host.disturb(lowered, how)
         bare.disturb(original, how)
-        expected = bare.run(original, case.call.inputs)
-        assert_same_call(host.run(lowered, case.call.inputs), expected, f"{case.name}, its tensors {how}")
+        for guard in ("none", "no_grad"):
+            expected = bare.run(original, case.call.inputs, guard=guard)
+            found = host.run(lowered, case.call.inputs, guard=guard)
+            assert_same_call(found, expected, f"{case.name}, its tensors {how}, under {guard}")
 
 
 @clause("compile.mutation", cases=WRITING)
@@ -258,7 +260,7 @@ def test_errors(host: DynamoDevice, case: PreparedCase) -> None:
         table, where = call.inputs
         for beyond in (where * 0 + 5, where * 0 - 6, where + 2**33):
             with refused(f"indices {beyond.tolist()} into {table.shape[0]} rows"):
-                host.run(lowered, (table, beyond))
+                host.run(lowered, (table + 1, beyond))
         assert_same_call(host.run(lowered, call.inputs), call.effects, f"{case.name}, after an error")
 
 

@@ -42,7 +42,8 @@ COMPILED_ALONE = (
     "pairwise_distances", "activated", "bounded_activations", "levels_of_a_pyramid", "counted_tokens",
     "clipped_rows", "while_loop", "cond_in_a_cond", "root_where_there_is_one", "each_with_each", "padded_on_one_side",
     "beyond_24_bits", "windows_that_hang_over", "rows_that_see_nothing", "impossible_states",
-    "path_around",
+    "path_around", "long_masks", "energies", "norms_of_channels", "frames_with_checksums",
+    "quieter", "smallest_first",
 )  # fmt: skip
 EXPORTED_CASES = tuple(case.name for case in corpus("dynamo") if case.name not in NOT_EXPORTED + COMPILED_ALONE)
 REPRESENTATIVE = ("chain", "matmul", "several_outputs", "parameters", "network")

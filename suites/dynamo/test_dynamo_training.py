@@ -50,11 +50,11 @@ def test_gradients(
     other_cases: Callable[..., tuple[PreparedCase, ...]],
 ) -> None:
     """The gradients of inputs and parameters are those of eager PyTorch, and so are results that are gone back from."""
-    for branching in other_cases("root_where_there_is_one") if case.name == "steep" else ():
-        compiled, original = host.compile(branching), bare.build(branching)
-        for call in branching.calls:
+    for each in other_cases("root_where_there_is_one", "rare_words") if case.name == "steep" else ():
+        compiled, original = host.compile(each), bare.build(each)
+        for call in each.calls:
             found, expected = host.differentiate(compiled, call.inputs), bare.differentiate(original, call.inputs)
-            assert_trained_alike(found, expected, branching.name)
+            assert_trained_alike(found, expected, each.name)
     lowered, original = host.lower(case), bare.build(case)
     for call in case.calls:
         found, expected = host.differentiate(lowered, call.inputs), bare.differentiate(original, call.inputs)
@@ -171,10 +171,11 @@ def test_dropout(
     other_cases: Callable[..., tuple[PreparedCase, ...]],
 ) -> None:
     """What is dropped on the way forward is dropped on the way back, and about as much as was asked for."""
-    compiled, original = host.compile(case), bare.build(case)
-    for call in case.calls:
-        found, expected = host.differentiate(compiled, call.inputs), bare.differentiate(original, call.inputs)
-        assert_dropped_alike(found, expected, 0.25, case.name)
+    for each in (case, *other_cases("dropped_by_hand")):
+        compiled, original = host.compile(each), bare.build(each)
+        for call in each.calls:
+            found, expected = host.differentiate(compiled, call.inputs), bare.differentiate(original, call.inputs)
+            assert_dropped_alike(found, expected, 0.25, each.name)
     for each in other_cases("dropped_zeros"):
         assert_share_dropped(host.differentiate(host.compile(each), each.call.inputs), 0.25, each.name)
 

@@ -102,18 +102,20 @@ def test_wrong_inputs(
         with refused(f"{case.name}, {what}"):
             target.run(methods["forward"], inputs)
         assert_calls(target, methods, case.calls, f"{case.name}, after {what} was refused")
-    for each in other_cases("dynamic_tokens", "dynamic_tags") if case.name == "linear" else ():
+    for each in other_cases("dynamic_tokens", "dynamic_tags", "visited") if case.name == "linear" else ():
         _assert_right_after_wrong_tokens(host, target, each)
 
 
 def _assert_right_after_wrong_tokens(host: ExecuTorchDevice, target: ExecuTorchDevice, case: PreparedCase) -> None:
-    """Whatever comes of a token that its table lacks, an error or any value: the next call, of as many, is right."""
+    """Whatever comes of a token that its table lacks, an error or any value: the next call, of as many, is right, and
+    so is what was kept before."""
     methods = target.open(host.emit(host.lower(case)))
     assert_calls(target, methods, case.calls[:1], case.name)
     for call in case.calls[1:]:
-        (tokens,) = call.inputs
+        tokens, *rest = call.inputs
+        wrong = tokens.index_fill(-1, torch.tensor([1]), 1000)
         with contextlib.suppress(SubjectError):
-            target.run(methods["forward"], (tokens.index_fill(-1, torch.tensor([1]), 1000),))
+            target.run(methods["forward"], (wrong, *map(torch.zeros_like, rest)))
         assert_calls(target, methods, [call], f"{case.name}, after a token beyond its table")
 
 

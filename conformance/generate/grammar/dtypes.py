@@ -149,14 +149,16 @@ def by_what_changes_no_value(b: Builder) -> None:
     b.make(name, text)
 
 
-@rule("dtypes", "mixed_dtypes", "integers", "elementwise", weight=3, operators=1)
+@rule("dtypes", "mixed_dtypes", "integers", "elementwise", weight=5, operators=4)
 def by_equal_numbers(b: Builder) -> None:
-    """Numbers that are equal in Python, one of which makes integers and the other floating-point numbers."""
+    """Numbers that are equal in Python, one of which makes integers and the other floating-point numbers: steps on the
+    way, which are not returned, and what is made of each."""
     one = b.pick(lambda value: value.integral)
     name, operation = b.draw.of(("mul", "*"), ("sub", "-"), ("add", "+"))
     number = b.draw.of("2", "1", "3")
-    whole, other = f"({one} {operation} {number})", f"({one} {operation} {number}.0)"
-    b.make(name, b.draw.of(f"{whole} // 2 + {other} * 0.5", f"{other} / 3 - {whole} % 2"))
+    steps = [f"({one} {operation} {number}) // 2", f"({one} {operation} {number}.0) // 2"]
+    for text in steps if b.draw.chance(2) else reversed(steps):
+        b.make(name, text)
 
 
 @rule("dtypes", "mixed_dtypes", "integers", weight=3, operators=1)

@@ -18,10 +18,10 @@ from conformance.toolchains.dynamo.cases.models import case, pairs
     touches=(f.integers, f.mixed_dtypes),
 )
 class EqualNumbers(torch.nn.Module):
-    """``2 == 2.0``, and yet one gives integers and the other floats."""
+    """``2 == 2.0``, and yet one gives integers and the other floats, also of what is only a step on the way."""
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        return x * 2, x * 2.0, x - 1.0
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        return x * 2, x * 2.0, x - 1.0, (x + 1) // 2, (x + 1.0) // 2
 
 
 @case("logits_and_scores", f.elementwise, f.several_outputs, samples=pairs(4, 3))

@@ -229,3 +229,37 @@ class RootWhereThereIsOne(torch.nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.cond((x > 0).all(), lambda x: torch.sqrt(x) * 2, lambda x: x * 3 - 1, (x,)) + x
+
+
+@case(
+    "dropped_by_hand",
+    f.random_numbers,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.positive(40, 50),)] * 2},
+)
+class DroppedByHand(torch.nn.Module):
+    """What is dropped is drawn as a number of its own, which is cheap to draw, and is yet another one the next time."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        kept = torch.floor(0.75 + torch.rand(40, 50))
+        return (torch.sqrt(x) * 2 + 1) / 0.75 * kept
+
+
+@case(
+    "rare_words",
+    f.parameters,
+    f.matmul,
+    samples=lambda make: {"forward": [(make.floats(2, 6, 3),) for _ in "ab"]},
+    touches=(f.integers,),
+)
+class RareWords(torch.nn.Module):
+    """Tables whose gradients count each word once, however often it occurs, or leave one out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by_frequency = torch.nn.Embedding(5, 3, scale_grad_by_freq=True)
+        self.padded = torch.nn.Embedding(5, 3, padding_idx=-2)
+        self.register_buffer("words", torch.tensor([[3, 1, 3, 0, 3, 1], [2, 4, 3, 1, 3, 3]]))
+
+    def forward(self, factors: Tensor) -> Tensor:
+        return self.by_frequency(self.words) * factors + self.padded(self.words) * torch.relu(factors)

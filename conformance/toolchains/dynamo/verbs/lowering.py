@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 import torch._dynamo
+from torch.utils import _pytree as pytree
 
 from conformance.api.case import case_named
 from conformance.compare.values import decode, encode, refill
@@ -135,12 +136,14 @@ def reset(session: Session) -> None:
 
 @verb
 def disturb(session: Session, model: int, how: str) -> None:
-    """Change the parameters and buffers of a model: in place, by other tensors, or by loading a state."""
+    """Change the parameters and buffers of a model: in place, also through ``.data`` and so behind the back of their
+    versions, by other tensors, or by loading a state."""
     module = session.get(model).module
     with torch.no_grad(), Subject():
-        if how == "in place":
+        if how in ("in place", "through data"):
             for tensor in (*module.parameters(), *module.buffers()):
-                tensor.mul_(3).add_(1)  # a variance stays positive: NaN would be equal to NaN, whatever was seen
+                # A variance stays positive: NaN would be equal to NaN, whatever was seen.
+                (tensor.data if how == "through data" else tensor).mul_(3).add_(1)
         elif how == "replaced":
             for owner in module.modules():
                 for name, parameter in list(owner.named_parameters(recurse=False)):
@@ -164,12 +167,14 @@ def state_of(session: Session, model: int) -> bytes:
 @verb
 def run_keeping(session: Session, model: int, calls: Sequence[bytes]) -> list[bytes]:
     """Call a model with each of these inputs; each result, encoded after the last call was made. The same tensors are
-    given each time, with other values, wherever they are as large."""
+    given each time, with other values, wherever they are as large; and of every other result only what is detached from
+    it is held."""
     called, given, results = session.get(model), decode(calls[0]), []
     with Subject():
-        for values in map(decode, calls):
+        for number, values in enumerate(map(decode, calls)):
             given = [old if refill(old, new, counted=False) else new for old, new in zip(given, values, strict=True)]
-            results.append(called.function(*given))
+            result = called.function(*given)
+            results.append(pytree.tree_map_only(torch.Tensor, torch.Tensor.detach, result) if number % 2 else result)
         return [encode(result) for result in results]
 
 

@@ -123,3 +123,59 @@ class OnlyLeftOver(torch.nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.cumsum(x, dim=0)
+
+
+@case(
+    "equal_numbers",
+    f.elementwise,
+    f.several_outputs,
+    f.integers,
+    f.mixed_dtypes,
+    samples=twice(lambda make: (make.integers(5),)),
+)
+class EqualNumbers(torch.nn.Module):
+    """``2 == 2.0``, and yet one gives integers and the other floats, also of what is only a step on the way."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        return x * 2, x * 2.0, (x + 1) // 2, (x + 1.0) // 2
+
+
+@case(
+    "energies",
+    f.elementwise,
+    f.several_outputs,
+    samples=twice(lambda make: (make.floats(3, 5),)),
+)
+class Energies(torch.nn.Module):
+    """Powers of powers: what was squared has no sign any more, and its root is no longer what it was."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        return (
+            (x**2) ** 0.3,
+            torch.sqrt(x * x) - x,
+            torch.pow(torch.pow(x, 3), 2) + x.pow(2).pow(0.5),
+            (x + 9.0) ** -0.5,
+        )
+
+
+@case(
+    "rows_from_the_end",
+    f.views,
+    f.integers,
+    f.several_outputs,
+    samples=twice(lambda make: (make.floats(5, 3), make.integers(4, low=-5, high=5))),
+)
+class RowsFromTheEnd(torch.nn.Module):
+    """Numbers of rows that are below zero count from the last one."""
+
+    def forward(self, rows: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
+        return rows[places] * 2.0, rows[:, places[:2].clamp(-3, 2)]
+
+
+@case("enlarged", f.views, f.convolution, f.several_outputs, samples=twice(lambda make: (make.floats(1, 2, 5, 7),)))
+class Enlarged(torch.nn.Module):
+    """Pictures by one and a half, of sizes that this does not divide: where samples lie is told by the factor."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        smooth = torch.nn.functional.interpolate(x, scale_factor=1.5, mode="bilinear", align_corners=False)
+        return smooth, torch.nn.functional.interpolate(x, scale_factor=1.5, mode="nearest")

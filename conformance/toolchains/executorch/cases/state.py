@@ -237,3 +237,49 @@ class ComputedFilter(torch.nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.nn.functional.conv1d(x, self.taps) - 1.0
+
+
+@case(
+    "adapted_taps",
+    f.mutable_state,
+    f.parameters,
+    f.matmul,
+    samples=lambda make: {"forward": [(make.floats(4, 6), make.floats(4, 6)) for _ in range(4)]},
+)
+class AdaptedTaps(torch.nn.Module):
+    """The weights of a layer are no constants: each call writes them, and a layer reads them turned around."""
+
+    taps: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bands = torch.nn.Linear(6, 3, bias=False).requires_grad_(False)
+        self.register_buffer("taps", torch.zeros(3, 3))
+
+    def forward(self, far: Tensor, near: Tensor) -> Tensor:
+        heard = self.bands(far)
+        left = self.bands(near) - torch.nn.functional.linear(heard, self.taps)
+        self.taps.add_(0.5 * left.t() @ heard / (1.0 + (heard * heard).sum()))
+        return left
+
+
+@case(
+    "visited",
+    f.mutable_state,
+    f.parameters,
+    f.integers,
+    samples=lambda make: {"forward": [(make.integers(2, low=0, high=7), make.floats(2, 3)) for _ in range(4)]},
+)
+class Visited(torch.nn.Module):
+    """Something is added up, and something looked up, which may fail."""
+
+    total: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = torch.nn.Embedding(7, 3)
+        self.register_buffer("total", torch.zeros(2, 3))
+
+    def forward(self, places: Tensor, x: Tensor) -> Tensor:
+        self.total.add_(x)
+        return torch.tanh(self.table(places)) + self.total

@@ -21,10 +21,10 @@ from conformance.toolchains.torchscript.cases import case
     touches=(f.integers, f.mixed_dtypes),
 )
 class EqualNumbers(torch.nn.Module):
-    """``2 == 2.0``, and yet one gives integers and the other floats."""
+    """``2 == 2.0``, and yet one gives integers and the other floats, also of what is only a step on the way."""
 
-    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor]:  # noqa: UP006
-        return x * 2, x * 2.0, x - 1.0
+    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # noqa: UP006
+        return x * 2, x * 2.0, x - 1.0, (x + 1) // 2, (x + 1.0) // 2
 
 
 @case(

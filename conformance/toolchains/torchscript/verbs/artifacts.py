@@ -127,6 +127,9 @@ def run_watched(session: Session, module: int, method: str, inputs: bytes, other
         versions = [tensor._version for tensor in _tensors(first_inputs)]
         first = call_method(target, method, first_inputs)
         first_as_returned = encode(first)
+        # Held by another tensor of the same memory alone, as where a caller detaches what he keeps.
+        detached = [each.detach() for each in _tensors(call_method(target, method, _ordinary(inputs)))]
+        as_detached = [each.clone() for each in detached]
         results = [call_method(target, method, _ordinary(other)) for _ in range(_HELD) for other in (*others, inputs)]
         changed = [
             position
@@ -148,7 +151,9 @@ def run_watched(session: Session, module: int, method: str, inputs: bytes, other
                 for mine in _tensors(first)
                 for theirs in _tensors(result)
             ),
-            "changed_result": not all(map(_same_values, _tensors(first), _tensors(decode(first_as_returned)))),
+            "changed_result": not all(
+                map(_same_values, (*_tensors(first), *detached), (*_tensors(decode(first_as_returned)), *as_detached))
+            ),
         }
 
 
