@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import re
 from collections.abc import Sequence
 
 from conformance.api.features import OF_DTYPES
@@ -34,6 +35,8 @@ NUMBERS: dict[str, tuple[float, ...]] = {"int": (2, 1, 3, 0, 2**33 + 1), "float"
 _NOT_FINITE = ("inf", "minus_inf", "nan", "all_nan", "extremes", "minus_zero", "tiny", "masked")
 #: Whole numbers from here on cannot be saved as floats by TorchScript: reports/findings/jit_large_float.py.
 _NO_WHOLE_FLOAT = 10**10
+#: What becomes a whole number, if it is none.
+_TO_WHOLE = re.compile(r"\btorch\.u?int\d+\b|\.(?:int|long|short|char|byte)\(\)")
 _LAYOUTS = ("contiguous", "transposed", "swapped", "stepped", "offset", "expanded", "channels_last", "conj_view")
 #: Which families a theme draws from, beside all others.
 FAMILIES = {
@@ -177,14 +180,18 @@ def near_twin_of(draw: Draw, program: Program) -> Program | None:
     if functions and (not numbers or draw.chance(3)):
         return program.with_other_function(draw.choice(functions))
     place = draw.choice(numbers)
-    return program.with_number(place, draw.choice(_near(program.lines[place[0]].text[place[1] : place[2]])))
+    # Whole numbers are cast to narrower ones as they are; of floats beyond these PyTorch leaves open what they become.
+    is_cast = any(_TO_WHOLE.search(line.text) for line in program.lines[place[0] :])
+    near = _near(program.lines[place[0]].text[place[1] : place[2]], of_its_type=is_cast)
+    return program.with_number(place, draw.choice(near))
 
 
-def _near(number: str) -> tuple[str, ...]:
+def _near(number: str, *, of_its_type: bool) -> tuple[str, ...]:
     """Numbers that a cache may confuse with this one: of another type, of the other sign, or next to it."""
     if number.lstrip("-").isdigit():
         other = f"{int(number) + 1}"
-        return (f"{number}.0", other) if abs(int(number)) < _NO_WHOLE_FLOAT else (other,)
+        has_float = abs(int(number)) < _NO_WHOLE_FLOAT and not of_its_type
+        return (f"{number}.0", other) if has_float else (other,)
     return f"{float(number) + 0.25}", f"{-float(number)}"
 
 

@@ -264,6 +264,15 @@ def test_no_near_twin_has_a_number_that_torchscript_saves_as_another() -> None:
     assert {twin.lines[0].text for twin in twins if twin is not None} == {"v0 = x0 + 1700000000001"}
 
 
+def test_no_near_twin_casts_a_float_where_a_whole_number_was_cast() -> None:
+    """A whole number beyond int16 is cast to it as it is; of a float beyond it PyTorch says nothing."""
+    lines = (Line("mul", "v0 = x0 * 100003"), Line("to", "v1 = v0.to(torch.int16)"), Line("add", "v2 = v1 + 1"))
+    program = Program((("x0", "Tensor"),), lines, "v2")
+    twins = [near_twin_of(ByChance(seed), program) for seed in range(20)]
+    assert {twin.lines[0].text for twin in twins if twin is not None} == {"v0 = x0 * 100003", "v0 = x0 * 100004"}
+    assert {twin.lines[2].text for twin in twins if twin is not None} == {"v2 = v1 + 1", "v2 = v1 + 2", "v2 = v1 + 1.0"}
+
+
 def test_a_near_twin_may_differ_in_a_function_that_another_one_is_given() -> None:
     called = "torch.utils.checkpoint.checkpoint(lambda t: torch.tanh(t) * t, x0, use_reentrant=False)"
     lines = (Line("relu", "v0 = F.relu(x0)"), Line("checkpoint", f"v1 = {called}"))
