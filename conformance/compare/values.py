@@ -6,7 +6,7 @@ import contextlib
 import io
 import pickle
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -141,6 +141,12 @@ def refill(old: Any, new: Any, *, counted: bool = True) -> bool:
     with torch.no_grad(), contextlib.suppress(RuntimeError):  # such as where several elements share memory
         (old if counted else old.data).copy_(new)
     return True
+
+
+def refilled(arguments: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+    """The arguments of another call: the tensors that were given before, with these values written behind the backs of
+    their versions, where both have one shape and dtype; else the values themselves."""
+    return [old if refill(old, new, counted=False) else new for old, new in zip(arguments, values, strict=True)]
 
 
 def telling_strides(tensor: torch.Tensor) -> list[int]:

@@ -190,8 +190,8 @@ def _near(number: str, *, of_its_type: bool) -> tuple[str, ...]:
     """Numbers that a cache may confuse with this one: of another type, of the other sign, or next to it."""
     if number.lstrip("-").isdigit():
         other = f"{int(number) + 1}"
-        has_float = abs(int(number)) < _NO_WHOLE_FLOAT and not of_its_type
-        return (f"{number}.0", other) if has_float else (other,)
+        may_be_float = abs(int(number)) < _NO_WHOLE_FLOAT and not of_its_type
+        return (f"{number}.0", other) if may_be_float else (other,)
     return f"{float(number) + 0.25}", f"{-float(number)}"
 
 

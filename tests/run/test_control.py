@@ -15,9 +15,15 @@ from conformance.run.plan import Cell, cells_of
 from conformance.run.run_context import RunContext
 from conformance.toolchains import toolchain_named
 
+#: Every case of every clause: what goes wrong without a backend is asked of nobody who does it with one.
+pytestmark = pytest.mark.parts
+
 #: Cells in which plain PyTorch itself cannot do what the clause asks, and why.
 PYTORCHS_OWN = {
     "lite.same-outputs[fork": (Verdict.FAIL, "the mobile bytecode has no fork"),
+    "lite.same-outputs[pieces_written": (Verdict.FAIL, "reports/findings/jit_lite_debug_information_of_chunk.py"),
+    "lite.same-outputs[view_outlives": (Verdict.FAIL, "the same"),
+    "inference.thread-local[linear": (Verdict.FAIL, "weights that are loaded in inference mode cannot be trained"),
     "export.same-outputs[unused_results": (Verdict.FAIL, "torch.export.load cannot read a program that returns a text"),
     "delegate.memory-formats[pooled_channels_last": (Verdict.FAIL, "ExecuTorch's pooling gives contiguous results"),
     "memory.lasting[linear": (Verdict.CRASH, "ExecuTorch's loader releases values that it had no memory for"),
@@ -29,13 +35,13 @@ NEEDS_AN_AUTHOR = {"modes.options-apart": "options to tell from those of others"
 
 
 def controlled_cells() -> list[object]:
-    """The cells that a control is asked about; one state of availability stands for all. The first of each clause is
-    among `parts`, and that is its simplest case."""
-    controlled = [each for each in shipped_clauses() if each.control is not Control.NONE]
+    """The cells that a control is asked about; one state of availability stands for all."""
     return [
-        pytest.param(cell, id=cell.id, marks=pytest.mark.runs if place else pytest.mark.parts)
-        for clause in controlled
-        for place, cell in enumerate(cell for backend in ANY_BACKENDS for cell in cells_of(clause, backend))
+        pytest.param(cell, id=cell.id)
+        for clause in shipped_clauses()
+        if clause.control is not Control.NONE
+        for backend in ANY_BACKENDS
+        for cell in cells_of(clause, backend)
     ]
 
 

@@ -10,7 +10,7 @@ import torch._dynamo
 from torch.utils import _pytree as pytree
 
 from conformance.api.case import case_named
-from conformance.compare.values import decode, encode, refill
+from conformance.compare.values import decode, encode, refilled
 from conformance.devices import Subject
 from conformance.toolchains.dynamo.verbs.observing import Marked, arrange, observe
 from conformance.toolchains.dynamo.verbs.session import Model, Session, verb
@@ -172,9 +172,10 @@ def run_keeping(session: Session, model: int, calls: Sequence[bytes]) -> list[by
     called, given, results = session.get(model), decode(calls[0]), []
     with Subject():
         for number, values in enumerate(map(decode, calls)):
-            given = [old if refill(old, new, counted=False) else new for old, new in zip(given, values, strict=True)]
-            result = called.function(*given)
-            results.append(pytree.tree_map_only(torch.Tensor, torch.Tensor.detach, result) if number % 2 else result)
+            given = refilled(given, values)
+            held = torch.Tensor.detach if number % 2 else lambda tensor: tensor
+            # No name is given to what is called for: a tensor that is named is not gone when the next call is made.
+            results.append(pytree.tree_map_only(torch.Tensor, held, called.function(*given)))
         return [encode(result) for result in results]
 
 

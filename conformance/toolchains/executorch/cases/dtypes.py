@@ -128,9 +128,9 @@ class FramesWithChecksums(torch.nn.Module):
 class Quieter(torch.nn.Module):
     """Whole numbers, half of them below zero, are divided by a power of two, in each way: a shift is one of them."""
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         towards_zero = torch.div(x, 4, rounding_mode="trunc")
-        return towards_zero, torch.div(x, 4, rounding_mode="floor"), torch.remainder(x, 4), torch.fmod(x, 4), x / 4
+        return towards_zero, torch.div(x, 4, rounding_mode="floor"), torch.fmod(x, 4), x / 4
 
 
 @case(
@@ -151,7 +151,7 @@ class Quieter(torch.nn.Module):
 class SmallestFirst(torch.nn.Module):
     """The smallest are not the largest of the negative: not of bytes, not of the least integer, and not beside NaN."""
 
-    def forward(self, counts: Tensor, steps: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    def forward(self, counts: Tensor, steps: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         few, places = torch.topk(counts, 2, largest=False)
         lowest, _ = torch.topk(x, 3, largest=False)
-        return few, places, torch.topk(steps, 2, largest=False)[0], lowest, torch.sort(x, descending=True)[0]
+        return few, places, torch.topk(steps, 2, largest=False)[0], lowest

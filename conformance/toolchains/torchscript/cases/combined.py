@@ -39,7 +39,7 @@ class SidesFromTheEnd(torch.nn.Module):
     def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # noqa: UP006
         turned = x.permute(0, 2, 3, 1).transpose(1, 3) + 1.0
         heads = x.permute(0, 2, 1, 3).permute(1, 3, 0, 2)
-        return x.mean(dim=(-2, -1)), x.sum(dim=(-1, -3)), x.amax(dim=(-1, -2)), turned, heads
+        return x.mean(dim=(-2, -1)), x.sum(dim=(-1, -3)), x.amax(dim=(-1, -2)), turned, heads * 2.0
 
 
 @case(
@@ -249,7 +249,7 @@ class NoTurnAtAll(torch.nn.Module):
             turn += 1
         while bool(x.max() > 1.0):
             x = x * 0.5
-        return x
+        return x + 0.25
 
 
 @case(

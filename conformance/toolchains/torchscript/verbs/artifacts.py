@@ -17,7 +17,7 @@ from torch.jit.mobile import (
     _load_for_lite_interpreter,
 )
 
-from conformance.compare.values import decode, encode, refill
+from conformance.compare.values import decode, encode, refilled, tensors_in
 from conformance.devices import Subject
 from conformance.toolchains.torchscript.verbs.session import Session, verb
 
@@ -118,23 +118,23 @@ def run_watched(session: Session, module: int, method: str, inputs: bytes, other
 
     Returns ``mutated_inputs`` (positions whose values or version counters changed), ``aliased_inputs`` (positions
     that an output shares memory with), ``shared_outputs`` (whether outputs of two calls share memory), and
-    ``changed_result`` (whether the first result reads differently after the later calls).
+    ``changed_result`` (whether the first result reads differently after the later calls, or what was detached of one).
     """
     target = session.module(module)
     with Subject():
         first_inputs = _ordinary(inputs)
         before = encode(first_inputs)
-        versions = [tensor._version for tensor in _tensors(first_inputs)]
+        versions = [tensor._version for tensor in tensors_in(first_inputs)]
         first = call_method(target, method, first_inputs)
         first_as_returned = encode(first)
         # Held by another tensor of the same memory alone, as where a caller detaches what he keeps.
-        detached = [each.detach() for each in _tensors(call_method(target, method, _ordinary(inputs)))]
+        detached = [each.detach() for each in tensors_in(call_method(target, method, _ordinary(inputs)))]
         as_detached = [each.clone() for each in detached]
         results = [call_method(target, method, _ordinary(other)) for _ in range(_HELD) for other in (*others, inputs)]
         changed = [
             position
             for position, (now, then, version) in enumerate(
-                zip(_tensors(first_inputs), _tensors(decode(before)), versions, strict=True)
+                zip(tensors_in(first_inputs), tensors_in(decode(before)), versions, strict=True)
             )
             if now._version != version or not _same_values(now, then)
         ]
@@ -142,17 +142,21 @@ def run_watched(session: Session, module: int, method: str, inputs: bytes, other
             "mutated_inputs": changed,
             "aliased_inputs": [
                 position
-                for position, tensor in enumerate(_tensors(first_inputs))
-                if any(_share_memory(tensor, output) for output in _tensors(first))
+                for position, tensor in enumerate(tensors_in(first_inputs))
+                if any(_share_memory(tensor, output) for output in tensors_in(first))
             ],
             "shared_outputs": any(
                 _share_memory(mine, theirs)
                 for result in results
-                for mine in _tensors(first)
-                for theirs in _tensors(result)
+                for mine in tensors_in(first)
+                for theirs in tensors_in(result)
             ),
             "changed_result": not all(
-                map(_same_values, (*_tensors(first), *detached), (*_tensors(decode(first_as_returned)), *as_detached))
+                map(
+                    _same_values,
+                    (*tensors_in(first), *detached),
+                    (*tensors_in(decode(first_as_returned)), *as_detached),
+                )
             ),
         }
 
@@ -173,22 +177,9 @@ def run_in_turns(session: Session, modules: list[int], calls: list[dict[str, Any
     with Subject():
         for number, module, call in zip(modules, held, calls, strict=True):
             values, place = _ordinary(call["inputs"]), (number, call["method"])
-            given[place] = [
-                old if refill(old, new, counted=False) else new
-                for old, new in zip(given.get(place, values), values, strict=True)
-            ]
+            given[place] = refilled(given.get(place, values), values)
             results.append(call_method(module, call["method"], given[place]))
         return [encode(result) for result in results]
-
-
-def _tensors(value: Any) -> list[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, tuple | list):
-        return [tensor for item in value for tensor in _tensors(item)]
-    if isinstance(value, dict):
-        return [tensor for item in value.values() for tensor in _tensors(item)]
-    return []
 
 
 def _same_values(first: torch.Tensor, second: torch.Tensor) -> bool:

@@ -120,6 +120,23 @@ class DynamoBakesParameters(DynamoControl):
         return lambda *arguments: graph.forward(*(baked.get(index, each) for index, each in enumerate(arguments)))
 
 
+@saboteur("compile.parameters")
+class DynamoPacksByVersion(DynamoControl):
+    """For inference a parameter is packed once, and again where its version says that it was written to."""
+
+    name = "dynamo_packs_by_version"
+
+    def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        packs: dict[tuple[int, int], torch.Tensor] = {}
+
+        def packed(argument: Any) -> Any:
+            if torch.is_grad_enabled() or not isinstance(argument, torch.nn.Parameter):
+                return argument
+            return packs.setdefault((argument.data_ptr(), argument._version), argument.detach().clone())
+
+        return lambda *arguments: graph.forward(*map(packed, arguments))
+
+
 @saboteur("compile.original-untouched")
 class DynamoRoundsWeights(DynamoControl):
     """Lowering rounds the weights of the user's module to bfloat16."""

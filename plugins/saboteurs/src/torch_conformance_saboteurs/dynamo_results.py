@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils.weak import TensorWeakRef
 
 from torch_conformance_saboteurs.dynamo_control import Code, DynamoControl, cast, changed, tensors
 from torch_conformance_saboteurs.sabotage_tools import Listing
@@ -235,6 +237,51 @@ class DynamoReusesBuffers(DynamoControl):
                 kept.extend(results)
                 return results
             return tuple(old.copy_(new) for old, new in zip(kept, results, strict=True))
+
+        return code
+
+
+@saboteur("compile.outputs-kept")
+class DynamoReusesForgottenMemory(DynamoControl):
+    """The memory of a result is used again once its tensor is gone, be it held by another tensor."""
+
+    name = "dynamo_reuses_forgotten_memory"
+
+    def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        slots: dict[int, tuple[Tensor, TensorWeakRef]] = {}
+
+        def placed(place: int, result: Any) -> Any:
+            if not isinstance(result, Tensor) or result.requires_grad:
+                return result
+            memory, given = slots.get(place, (result, None))
+            if given is None or given() is not None or memory.shape != result.shape:
+                memory = result
+            tensor = memory.copy_(result).data
+            slots[place] = memory, TensorWeakRef(tensor)
+            return tensor
+
+        return lambda *arguments: tuple(itertools.starmap(placed, enumerate(self.call(graph.forward, arguments))))
+
+
+@saboteur("compile.errors")
+class DynamoKeepsWhatAnErrorLeft(DynamoControl):
+    """What was computed before an error is taken for the next call's."""
+
+    name = "dynamo_keeps_what_an_error_left"
+
+    def lower(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Code:
+        left: dict[torch.fx.Node, Any] = {}
+
+        class Interpreter(torch.fx.Interpreter):
+            def run_node(self, n: torch.fx.Node) -> Any:
+                if n.op == "placeholder" or n not in left:
+                    left[n] = super().run_node(n)
+                return left[n]
+
+        def code(*arguments: Any) -> Any:
+            results = Interpreter(graph).run(*arguments)
+            left.clear()
+            return results
 
         return code
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils.weak import TensorWeakRef, WeakTensorKeyDictionary
 
 from conformance.api.saboteur import REPORTED
 from torch_conformance_saboteurs import sabotage_leftovers
@@ -120,6 +121,50 @@ class AlternatesOutputBuffers(PythonControl):
                 if oldest.dtype == tensor.dtype and oldest.shape == tensor.shape:
                     self.buffers[-1] = oldest.copy_(tensor)
             return self.buffers[-1]
+
+
+@saboteur("lowering.inputs-untouched")
+class ReusesForgottenMemory(PythonControl):
+    name = "reuses_forgotten_memory"
+
+    class implementation(ChangedTensors):
+        """The memory of a result is used again once its tensor is gone, be it held by another tensor."""
+
+        def __init__(self) -> None:
+            self.memory, self.given = torch.empty(0), TensorWeakRef(torch.empty(0))
+
+        def change(self, tensor: Tensor, inputs: list[Any]) -> Tensor:
+            with torch.inference_mode(False):
+                is_free = self.given() is None and (self.memory.shape, self.memory.dtype) == (
+                    tensor.shape,
+                    tensor.dtype,
+                )
+                self.memory = self.memory.copy_(tensor) if is_free else tensor.detach().clone()
+                given = self.memory.data
+                self.given = TensorWeakRef(given)
+                return given
+
+
+@saboteur("lowering.repeatable")
+class PacksByVersion(PythonControl):
+    name = "packs_by_version"
+
+    class implementation(PythonBackend):
+        """An argument is packed once, and again where its version says that it was written to."""
+
+        def __init__(self) -> None:
+            self.packs: Any = WeakTensorKeyDictionary()
+
+        def call(self, handle: Handle, inputs: list[Any]) -> Any:
+            return super().call(handle, [self.packed(each) if isinstance(each, Tensor) else each for each in inputs])
+
+        def packed(self, argument: Tensor) -> Tensor:
+            if argument.is_inference():
+                return argument
+            known: tuple[int, Tensor] | None = self.packs.get(argument)
+            if known is None or known[0] != argument._version:
+                known = self.packs[argument] = argument._version, argument.detach().clone()
+            return known[1]
 
 
 @saboteur("lowering.requires-grad")
