@@ -60,7 +60,17 @@ class Dynamo(Toolchain):
     run_folders = ("TORCHINDUCTOR_CACHE_DIR",)
     cases = tuple(
         f"{_HERE}.cases.{name}"
-        for name in ("models", "state", "outputs", "corners", "practice", "ordinary", "combined", "training")
+        for name in (
+            "models",
+            "state",
+            "outputs",
+            "corners",
+            "practice",
+            "ordinary",
+            "combined",
+            "everyday",
+            "training",
+        )
     )
 
     stand_ins = (StandIn(Source(name="aot_eager", toolchain="dynamo"), "AOT Autograd without a backend"),)

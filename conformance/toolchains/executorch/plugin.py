@@ -51,6 +51,7 @@ class ExecuTorch(Toolchain):
             "combined",
             "corners",
             "dtypes",
+            "everyday",
             "networks",
             "ordinary",
             "quantised",

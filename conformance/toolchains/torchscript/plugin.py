@@ -35,6 +35,7 @@ class TorchScript(Toolchain):
             "combined",
             "corners",
             "dtypes",
+            "everyday",
             "flow",
             "layers",
             "memory",

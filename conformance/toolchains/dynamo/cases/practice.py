@@ -62,28 +62,6 @@ class MaskedRow(torch.nn.Module):
         return torch.nn.functional.scaled_dot_product_attention(x * 2, x, x, attn_mask=mask) - 1
 
 
-@case(
-    "shared_convolution",
-    f.convolution,
-    f.parameters,
-    f.several_outputs,
-    samples=lambda make: {"forward": [(make.floats(2, 3, 5, 4),) for _ in "ab"]},
-)
-class SharedConvolution(torch.nn.Module):
-    """A convolution with a norm behind it, and once more without."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.convolution, self.norm = torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4)
-        self.norm.running_var = torch.rand(4) * 3.0 + 1.0
-        self.norm.running_mean = torch.rand(4)
-        self.requires_grad_(False)
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        first = self.convolution(x)
-        return torch.relu(self.norm(first)) - first.mean(), self.convolution(x * 0.5)
-
-
 @case("last_of_few", f.views, f.elementwise, samples=pairs(2, 3))
 class LastOfFew(torch.nn.Module):
     """The last five of what may be fewer, all but them, and all but the first of them: bounds stop at the ends."""
@@ -108,66 +86,6 @@ class AlikeNames(torch.nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.relu(self.layer(x)) - self.layer_0(x) * 0.5
-
-
-@case(
-    "uneven_windows",
-    f.convolution,
-    f.elementwise,
-    f.views,
-    f.parameters,
-    f.submodules,
-    f.several_outputs,
-    samples=lambda make: {"forward": [(make.floats(1, 2, 7, 10),) for _ in "ab"]},
-)
-class UnevenWindows(torch.nn.Module):
-    """Windows of more than one size; zeros around a picture, which are no minus infinity, by a function and by layers;
-    and as many places as a transposed convolution is told to compute beyond its own."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.up = torch.nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1, output_padding=1).requires_grad_(False)
-        self.around = torch.nn.Sequential(torch.nn.ZeroPad2d(1), torch.nn.MaxPool2d(3, 2))
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        padded = functional.pad(-x.abs() - 0.5, (1, 1, 1, 1))
-        largest = functional.max_pool2d(padded, 3, 2)
-        return functional.adaptive_avg_pool2d(x, (5, 4)), largest, self.around(-x.abs() - 0.5), self.up(x)
-
-
-@case(
-    "windows_that_hang_over",
-    f.convolution,
-    f.several_outputs,
-    samples=lambda make: {"forward": [(make.floats(1, 2, 8, 7),) for _ in "ab"]},
-)
-class WindowsThatHangOver(torch.nn.Module):
-    """The last window lies partly outside: what is outside counts where it is padding, and nowhere else."""
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        return (
-            functional.avg_pool2d(x, 3, stride=2, ceil_mode=True),
-            functional.avg_pool2d(x, 3, stride=2, padding=1, ceil_mode=True),
-            functional.max_pool2d(x - 9.0, 3, stride=2, padding=1, ceil_mode=True),
-        )
-
-
-@case(
-    "rows_that_see_nothing",
-    f.matmul,
-    f.booleans,
-    f.reductions,
-    samples=lambda make: {
-        "forward": [(make.floats(2, 3, 4), torch.tensor([[True, True, False], [False, False, False]])) for _ in "ab"]
-    },
-    touches=(f.elementwise, f.views, f.broadcasting),
-)
-class RowsThatSeeNothing(torch.nn.Module):
-    """Attention written out: where all scores are the same, however small, each value counts as much as the others."""
-
-    def forward(self, x: Tensor, seen: Tensor) -> Tensor:
-        scores = (x @ x.transpose(-2, -1) / 2.0).masked_fill(~seen[:, None], -1e9)
-        return torch.softmax(scores, dim=-1) @ x
 
 
 @case(

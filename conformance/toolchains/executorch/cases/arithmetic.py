@@ -141,24 +141,6 @@ class EqualNumbers(torch.nn.Module):
 
 
 @case(
-    "energies",
-    f.elementwise,
-    f.several_outputs,
-    samples=twice(lambda make: (make.floats(3, 5),)),
-)
-class Energies(torch.nn.Module):
-    """Powers of powers: what was squared has no sign any more, and its root is no longer what it was."""
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        return (
-            (x**2) ** 0.3,
-            torch.sqrt(x * x) - x,
-            torch.pow(torch.pow(x, 3), 2) + x.pow(2).pow(0.5),
-            (x + 9.0) ** -0.5,
-        )
-
-
-@case(
     "rows_from_the_end",
     f.views,
     f.integers,

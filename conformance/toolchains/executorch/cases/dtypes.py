@@ -100,24 +100,6 @@ class LongMasks(torch.nn.Module):
 
 
 @case(
-    "frames_with_checksums",
-    f.reductions,
-    f.several_outputs,
-    f.integers,
-    f.mixed_dtypes,
-    f.booleans,
-    samples=twice(lambda make: (make.integers(3, 9, low=-9000, high=9000),)),
-)
-class FramesWithChecksums(torch.nn.Module):
-    """Sums that are kept in as many bits as a frame has for them: what is beyond is lost, and the rest stays."""
-
-    def forward(self, frame: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        total = frame.sum(dim=-1)
-        checksum = total.to(torch.uint8)
-        return checksum, total.to(torch.int16), 255 - checksum.to(torch.int64), total.to(torch.int8) > 0
-
-
-@case(
     "quieter",
     f.elementwise,
     f.several_outputs,

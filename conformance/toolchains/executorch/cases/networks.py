@@ -313,26 +313,3 @@ class Denormalised(torch.nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.linear(x) * self.spread + self.mean
-
-
-@case(
-    "norms_of_channels",
-    f.reductions,
-    f.elementwise,
-    f.parameters,
-    f.several_outputs,
-    samples=twice(lambda make: (make.floats(2, 4, 4, 4),)),
-)
-class NormsOfChannels(torch.nn.Module):
-    """A layer norm written out, along the channels and along the rows of pictures that have as many of each."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight, self.bias = torch.nn.Parameter(torch.rand(4) + 0.5), torch.nn.Parameter(torch.randn(4))
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        by_channel = x - x.mean(1, keepdim=True)
-        by_channel = by_channel / torch.sqrt(by_channel.pow(2).mean(1, keepdim=True) + 1e-6)
-        by_row = x - x.mean(-1, keepdim=True)
-        by_row = by_row / torch.sqrt((by_row * by_row).mean(-1, keepdim=True) + 1e-6)
-        return self.weight[:, None, None] * by_channel + self.bias[:, None, None], self.weight * by_row + self.bias

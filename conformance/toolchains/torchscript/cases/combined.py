@@ -27,22 +27,6 @@ class Formulas(torch.nn.Module):
 
 
 @case(
-    "sides_from_the_end",
-    f.reductions,
-    f.views,
-    f.several_outputs,
-    samples=lambda make: {"forward": [(make.floats(2, 3, 4, 5),) for _ in "ab"]},
-)
-class SidesFromTheEnd(torch.nn.Module):
-    """Sides that are counted from the end, in any order; and orders behind one another, which do not change places."""
-
-    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # noqa: UP006
-        turned = x.permute(0, 2, 3, 1).transpose(1, 3) + 1.0
-        heads = x.permute(0, 2, 1, 3).permute(1, 3, 0, 2)
-        return x.mean(dim=(-2, -1)), x.sum(dim=(-1, -3)), x.amax(dim=(-1, -2)), turned, heads * 2.0
-
-
-@case(
     "whole_between",
     f.elementwise,
     f.views,
@@ -157,25 +141,6 @@ class ScaledInMethods(torch.nn.Module):
 
 
 @case(
-    "rows_for_three",
-    f.matmul,
-    f.parameters,
-    f.several_outputs,
-    samples=lambda make: {"forward": [(make.floats(2, 3, 4),) for _ in "ab"]},
-)
-class RowsForThree(torch.nn.Module):
-    """Three layers of the same rows, as attention has them, of which one has no bias."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.query, self.value = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
-        self.key = torch.nn.Linear(4, 4, bias=False)
-
-    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor]:  # noqa: UP006
-        return self.query(x), self.key(x), self.value(x)
-
-
-@case(
     "layers_with_options",
     f.convolution,
     f.elementwise,
@@ -274,25 +239,6 @@ class ViewsInTheirPlace(torch.nn.Module):
             torch.sigmoid(y.flatten()),
             torch.tanh(z.transpose(0, 1)),
             torch.exp(self.weight[0]),
-        )
-
-
-@case(
-    "far_apart",
-    f.elementwise,
-    f.reductions,
-    f.several_outputs,
-    samples=lambda make: {"forward": [(make.floats(3, 5) * 2000.0,) for _ in "ab"]},
-)
-class FarApart(torch.nn.Module):
-    """Logarithms of what would be zero, and of what would be infinite, if it was computed first."""
-
-    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor, Tensor]:  # noqa: UP006
-        return (
-            functional.log_softmax(x, dim=-1),
-            torch.logsumexp(x, dim=0),
-            functional.logsigmoid(x),
-            functional.softplus(-x),
         )
 
 

@@ -102,21 +102,6 @@ class MixedDtypes(torch.nn.Module):
 
 
 @case(
-    "beyond_24_bits",
-    f.mixed_dtypes,
-    f.float64,
-    f.several_outputs,
-    samples=lambda make: {"forward": [(make.integers(6, low=0, high=9) * 2 + 2**24 + 1,) for _ in "ab"]},
-    touches=(f.integers,),
-)
-class Beyond24Bits(torch.nn.Module):
-    """What goes through a float of 32 bits has lost the last digits of a whole number, though the result has room."""
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        return x.to(torch.float32).to(torch.float64), x.to(torch.float32).to(torch.int64)
-
-
-@case(
     "far_places",
     f.half_precision,
     f.reductions,

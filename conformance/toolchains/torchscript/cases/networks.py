@@ -248,21 +248,3 @@ class Rescaled(torch.nn.Module):
         sized = functional.interpolate(x, size=[3, 7])
         smooth = functional.interpolate(x, scale_factor=1.7, mode="bilinear", align_corners=False)
         return sized, smooth, functional.interpolate(x, scale_factor=[0.4, 2.3])
-
-
-@case(
-    "padded_on_one_side",
-    f.convolution,
-    f.views,
-    f.parameters,
-    samples=lambda make: {"forward": [(make.floats(1, 2, 7),) for _ in "ab"]},
-)
-class PaddedOnOneSide(torch.nn.Module):
-    """A pad of zeros on one side, which is no padding of the convolution's own: that has as much on both."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.convolution = torch.nn.Conv1d(2, 3, 3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.convolution(functional.pad(x, (2, 0)))

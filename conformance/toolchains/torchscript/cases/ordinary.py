@@ -11,44 +11,6 @@ from conformance.toolchains.torchscript.cases import case
 
 
 @case(
-    "gated_halves",
-    f.elementwise,
-    f.views,
-    f.several_outputs,
-    samples=lambda make: {"forward": [(make.floats(2, 3, 6),) for _ in "ab"]},
-)
-class GatedHalves(torch.nn.Module):
-    """Of two halves the second gates the first, the first the second, or each has an activation."""
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        value, gate = x.chunk(2, dim=-1)
-        return value * functional.gelu(gate), functional.silu(value) * gate, torch.tanh(value) * torch.sigmoid(gate)
-
-
-@case(
-    "norm_ahead",
-    f.convolution,
-    f.elementwise,
-    f.parameters,
-    f.submodules,
-    f.several_outputs,
-    samples=lambda make: {"forward": [(make.floats(1, 3, 5, 4),) for _ in "ab"]},
-)
-class NormAhead(torch.nn.Module):
-    """A norm ahead of a convolution whose padding is not normalised, with an activation in between, and without."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.norm = torch.nn.BatchNorm2d(3)
-        torch.nn.init.normal_(self.norm.bias)
-        torch.nn.init.normal_(self.norm.get_buffer("running_mean"))
-        self.first, self.second = torch.nn.Conv2d(3, 4, 3, padding=1), torch.nn.Conv2d(3, 2, 3, padding=1)
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        return self.first(self.norm(x)), self.second(torch.relu(self.norm(x * 2)))
-
-
-@case(
     "dilated",
     f.convolution,
     f.parameters,
@@ -89,41 +51,6 @@ class BothWays(torch.nn.Module):
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         _, (hidden, state) = self.layer(x)
         return torch.cat([hidden[-2], hidden[-1]], dim=1), state
-
-
-@case(
-    "query_for_each",
-    f.views,
-    f.broadcasting,
-    f.parameters,
-    f.several_outputs,
-    samples=lambda make: {"forward": [(make.floats(3, 2, 4),), (make.floats(2, 2, 4),)]},
-)
-class QueryForEach(torch.nn.Module):
-    """A view alone says how many there are: what is added to it has none of them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.query, self.place = torch.nn.Parameter(torch.randn(1, 2, 4)), torch.nn.Parameter(torch.randn(2, 4))
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        queries = self.query.expand(x.size(0), -1, -1)
-        return queries + self.place, (queries - self.place) + x
-
-
-@case(
-    "smallest_of_windows",
-    f.convolution,
-    f.elementwise,
-    f.several_outputs,
-    samples=lambda make: {"forward": [(make.floats(1, 2, 6, 4),) for _ in "ab"]},
-)
-class SmallestOfWindows(torch.nn.Module):
-    """With a factor below zero the largest are the smallest, and what was kept is not."""
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        smallest = functional.max_pool2d(x * -1.0, 2) * -1.0
-        return smallest, torch.relu(x * -1.0) + torch.relu(x), torch.clamp(x * -0.5, min=-0.25)
 
 
 @case(
@@ -189,30 +116,6 @@ class BrightestFirst(torch.nn.Module):
 
 
 @case(
-    "autoencoder",
-    f.matmul,
-    f.parameters,
-    f.submodules,
-    f.elementwise,
-    f.several_outputs,
-    samples=lambda make: {"forward": [(make.floats(3, 6),) for _ in "ab"]},
-)
-class Autoencoder(torch.nn.Module):
-    """The weight of each second layer is that of the first, seen from the other side: one memory, and of the square one
-    the same sizes, too."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.turn, self.narrow = torch.nn.Linear(6, 6), torch.nn.Linear(6, 4)
-        self.back, self.wide = torch.nn.Linear(6, 6), torch.nn.Linear(4, 6)
-        self.back.weight = torch.nn.Parameter(self.turn.weight.t())
-        self.wide.weight = torch.nn.Parameter(self.narrow.weight.t())
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        return self.back(torch.tanh(self.turn(x))), self.wide(torch.tanh(self.narrow(x)))
-
-
-@case(
     "view_outlives",
     f.elementwise,
     f.views,
@@ -245,44 +148,6 @@ class ViewOutlives(torch.nn.Module):
 
 
 @case(
-    "past_dropout",
-    f.elementwise,
-    f.matmul,
-    f.parameters,
-    f.submodules,
-    samples=lambda make: {"forward": [(make.floats(3, 6),) for _ in "ab"]},
-)
-class PastDropout(torch.nn.Module):
-    """What dropout gives back is activated, which in evaluation is what it was given, and that is added."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer, self.dropout = torch.nn.Linear(6, 6), torch.nn.Dropout(0.5)
-
-    def forward(self, x: Tensor) -> Tensor:
-        features = self.layer(x)
-        return torch.relu(self.dropout(features)) + features
-
-
-@case(
-    "pairwise_distances",
-    f.matmul,
-    f.elementwise,
-    f.reductions,
-    f.views,
-    f.broadcasting,
-    f.several_outputs,
-    samples=lambda make: {"forward": [(make.floats(5, 3), make.floats(5, 3)) for _ in "ab"]},
-)
-class PairwiseDistances(torch.nn.Module):
-    """Rows against as many rows: a column that is added to their products has as many elements as a row."""
-
-    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        column, row = (x * x).sum(1, keepdim=True), (y * y).sum(1)
-        return column + row - 2.0 * (x @ y.t()), torch.matmul(x, y.t()) + column
-
-
-@case(
     "bounded_activations",
     f.elementwise,
     f.several_outputs,
@@ -303,30 +168,6 @@ class BoundedActivations(torch.nn.Module):
             self.hardtanh(x),
             functional.relu6(x + 3.0) * x / 6.0,
         )
-
-
-@case(
-    "levels_of_a_pyramid",
-    f.convolution,
-    f.parameters,
-    f.elementwise,
-    f.several_outputs,
-    samples=lambda make: {"forward": [(make.floats(1, 2, 6, 8), make.floats(1, 2, 3, 4)) for _ in "ab"]},
-)
-class LevelsOfAPyramid(torch.nn.Module):
-    """One convolution for pictures of two sizes, and a norm for each: what is folded into a weight is not for both."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.convolution = torch.nn.Conv2d(2, 3, 3, padding=1)
-        norms = [torch.nn.BatchNorm2d(3), torch.nn.BatchNorm2d(3)]
-        for norm in norms:
-            torch.nn.init.normal_(norm.weight)
-            torch.nn.init.normal_(norm.get_buffer("running_mean"))
-        self.norms = torch.nn.ModuleList(norms)
-
-    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        return torch.relu(self.norms[0](self.convolution(x))), torch.relu(self.norms[1](self.convolution(y)))
 
 
 @case(

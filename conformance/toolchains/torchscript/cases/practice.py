@@ -7,7 +7,6 @@ from typing import Dict, List, Optional, Tuple  # noqa: UP035  (TorchScript reso
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from conformance.api import features as f
 from conformance.toolchains.torchscript.cases import case
@@ -186,53 +185,6 @@ class InGivenOrder(torch.nn.Module):
         for value in named.values():
             result = result * 2.0 + value
         return result
-
-
-@case(
-    "shared_convolution",
-    f.convolution,
-    f.parameters,
-    f.submodules,
-    f.several_outputs,
-    samples=lambda make: {"forward": [(make.floats(2, 3, 5, 4),) for _ in "ab"]},
-)
-class SharedConvolution(torch.nn.Module):
-    """A convolution with a norm behind it, and once more without."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.convolution, self.norm = torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4)
-        self.norm.running_var = torch.rand(4) * 3.0 + 1.0
-        self.norm.running_mean = torch.rand(4)
-
-    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor]:  # noqa: UP006
-        first = self.convolution(x)
-        return torch.relu(self.norm(first)), self.convolution(x * 0.5)
-
-
-@case(
-    "uneven_windows",
-    f.convolution,
-    f.elementwise,
-    f.views,
-    f.parameters,
-    f.submodules,
-    f.several_outputs,
-    samples=lambda make: {"forward": [(make.floats(1, 2, 7, 10),) for _ in "ab"]},
-)
-class UnevenWindows(torch.nn.Module):
-    """Windows of more than one size; zeros around a picture, which are no minus infinity, by a function and by layers;
-    and as many places as a transposed convolution is told to compute beyond its own."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.up = torch.nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1, output_padding=1)
-        self.around = torch.nn.Sequential(torch.nn.ZeroPad2d(1), torch.nn.MaxPool2d(3, 2))
-
-    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor, Tensor]:  # noqa: UP006
-        padded = functional.pad(-x.abs() - 0.5, (1, 1, 1, 1))
-        largest = functional.max_pool2d(padded, 3, 2)
-        return functional.adaptive_avg_pool2d(x, (5, 4)), largest, self.around(-x.abs() - 0.5), self.up(x)
 
 
 @case(
