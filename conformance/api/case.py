@@ -54,8 +54,8 @@ class Case:
     #: Whether the scripted module is frozen before it is lowered, so that its weights are constants of its graph. Of
     #: TorchScript alone.
     frozen: bool = False
-    #: The module whose import registered it.
-    registered_by: str = ""
+    #: Whether it is a model of :mod:`conformance.models`.
+    everyday: bool = False
 
     def own_seed(self, seed: int) -> int:
         """The seed of PyTorch's generator when the case is built in a run with ``seed``: each case has its own."""
@@ -96,12 +96,12 @@ def register_case(
     everywhere: bool = True,
     touches: tuple[Feature, ...] = (),
     frozen: bool = False,
-    registered_by: str | None = None,
+    everyday: bool = False,
 ) -> Callable[[ModelClass], ModelClass]:
     """Register the decorated module class as a toolchain's case ``name``. Raises ValueError when the name is taken.
 
     A backend that lacks one of the ``features`` must refuse the case; one that lacks a feature in ``touches`` may.
-    ``registered_by`` is the module that registers it, where that is not the one that defines the class.
+    ``everyday`` ones are tried only by clauses about every case that speak of what a model gives.
     """
 
     def register(module_class: ModelClass) -> ModelClass:
@@ -119,7 +119,7 @@ def register_case(
             everywhere=everywhere,
             touches=touched,
             frozen=frozen,
-            registered_by=module_class.__module__ if registered_by is None else registered_by,
+            everyday=everyday,
         )
         return module_class
 

@@ -86,6 +86,8 @@ class Clause:
     needs: frozenset[Feature] = frozenset()
     #: The documented promises that it rests on. Every graded clause of TorchScript and torch.compile has some.
     promises: tuple[Promise, ...] = ()
+    #: Whether everyday models are among its cases, if these are every case of the corpus.
+    everyday: bool = True
 
 
 class Particulars(TypedDict, total=False):
@@ -101,6 +103,7 @@ class Particulars(TypedDict, total=False):
     control: Control
     speaks_of: SpeaksOf | str
     needs: Iterable[Feature]
+    everyday: bool
 
 
 class ClauseDecorator(Protocol):
@@ -122,13 +125,15 @@ def clause(
     control: Control = Control.SAME_CELL,
     speaks_of: SpeaksOf | str = SpeaksOf.SUPPORTED,
     needs: Iterable[Feature] = (),
+    everyday: bool = True,
 ) -> Callable[[Function], Function]:
     """Declare the decorated function to be the clause ``id``; its docstring is the statement.
 
     ``source`` is what the clause rests on: promises, or the place where one is documented, as a text.
     A function that takes ``target`` or ``native`` and names no ``targets`` is tried with an available one; one that
     names no ``runtimes`` by the toolchain's ordinary one; one that names no ``toolchain`` belongs to that of its
-    folder.
+    folder. One that speaks of how a model is lowered, and not of what it gives, is tried on every case but the
+    ``everyday`` ones.
     Raises ValueError when the function has no docstring, and when a clause of generated cells has no theme, takes a
     target, or speaks of other hosts than those with the whole backend.
     """
@@ -155,6 +160,7 @@ def clause(
             speaks_of=SpeaksOf(speaks_of),
             needs=frozenset(needs),
             promises=promises,
+            everyday=everyday,
         )
         if stated.speaks_of is SpeaksOf.GENERATED:
             _expect_generated(stated)

@@ -18,8 +18,10 @@ from conformance.api.maker import Maker
 
 ModelClass = TypeVar("ModelClass", bound=type)
 
-#: The modules of this room that hold models.
-_MODULES = ("formulas", "layers", "numbers")
+#: The modules that hold the models.
+MODULES = tuple(
+    f"{__name__}.{name}" for name in ("formulas", "layers", "networks", "numbers", "options", "places", "tables")
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -54,16 +56,14 @@ def everyday(
     return add
 
 
-def register_models(
-    toolchain: str, *, registered_by: str, without: Collection[str] = (), unseen: Collection[Feature] = ()
-) -> None:
+def register_models(toolchain: str, *, without: Collection[str] = (), unseen: Collection[Feature] = ()) -> None:
     """Register each everyday model, but those ``without`` which the toolchain does, as a case of two samples.
 
-    ``registered_by`` is the calling module, one of the toolchain's ``cases``; ``unseen`` are features of models that no
-    backend of the toolchain sees. Raises ValueError for a name in ``without`` that no model has.
+    ``unseen`` are features of models that no backend of the toolchain sees. Raises ValueError for a name in ``without``
+    that no model has.
     """
-    for module in _MODULES:
-        importlib.import_module(f"{__name__}.{module}")
+    for module in MODULES:
+        importlib.import_module(module)
     unknown = sorted(set(without) - set(_MODELS))
     if unknown:
         raise ValueError(f"there are no everyday models {unknown}; there are {sorted(_MODELS)}")
@@ -75,7 +75,7 @@ def register_models(
                 toolchain=toolchain,
                 samples=_samples_of(model),
                 touches=tuple(each for each in model.touches if each not in unseen),
-                registered_by=registered_by,
+                everyday=True,
             )(model.module_class)
 
 

@@ -103,7 +103,9 @@ def cells_of(
             for theme in clause.cases
             for runtime in clause.runtimes
         ]
-    cases = [case_named(name, clause.toolchain) for name in clause.cases] or list(corpus(clause.toolchain))
+    cases = [case_named(name, clause.toolchain) for name in clause.cases]
+    if not cases:
+        cases = [case for case in corpus(clause.toolchain) if clause.everyday or not case.everyday]
     if clause.speaks_of is SpeaksOf.UNSUPPORTED:
         cases = [case for case in cases if description.lacks(case.features)]
         if not cases:

@@ -100,7 +100,7 @@ def corpus(toolchain: str) -> tuple[Case, ...]:
     return tuple(
         case
         for case in registered_cases()
-        if case.toolchain == toolchain and case.everywhere and case.registered_by in own
+        if case.toolchain == toolchain and case.everywhere and (case.everyday or case.module_class.__module__ in own)
     )
 
 

@@ -41,7 +41,7 @@ def test_outputs(host: ExecuTorchDevice, target: ExecuTorchDevice, case: Prepare
     assert_computes(target, host.emit(host.lower(case)), case, case.name)
 
 
-@clause("delegate.delegated", source=PARTITIONED, cases=EVERY_CASE, control=Control.NONE)
+@clause("delegate.delegated", source=PARTITIONED, cases=EVERY_CASE, control=Control.NONE, everyday=False)
 def test_delegated(host: ExecuTorchDevice, case: PreparedCase, backend: Description, record: Record) -> None:
     """The work is done by the delegate: where a model has only what every backend takes, nothing is left to
     ExecuTorch's kernels, and the plan calls the delegate. Whatever a graph delegates the plan calls."""

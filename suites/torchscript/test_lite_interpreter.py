@@ -33,7 +33,7 @@ REPRESENTATIVE = ("add", "two_methods", "parameters", "lstm")
 clause = clauses(source=LITE, level=Level.MOBILE, runtimes=("lite",))
 
 
-@clause("lite.same-outputs", cases=EVERY_CASE)
+@clause("lite.same-outputs", cases=EVERY_CASE, everyday=False)
 def test_outputs(host: TorchScriptDevice, target: TorchScriptDevice, case: PreparedCase) -> None:
     """A lowered module that is saved for the lite interpreter gives the same outputs there, for every method."""
     loaded = target.load(host.save(host.lower(case)))

@@ -53,7 +53,7 @@ COMPANY = ("add", "add_sub")
 clause = clauses(level=Level.CORE)
 
 
-@clause("lowering.methods", source=INTERFACE, cases=EVERY_CASE, control=Control.NONE)
+@clause("lowering.methods", source=INTERFACE, cases=EVERY_CASE, control=Control.NONE, everyday=False)
 def test_methods(host: TorchScriptDevice, case: PreparedCase, record: Record) -> None:
     """Every key of the method compile spec is a method of the lowered module, with the original's argument names,
     types and return type; nothing else of the original is exposed."""
@@ -83,6 +83,7 @@ def test_outputs(host: TorchScriptDevice, case: PreparedCase) -> None:
     source="pytorch/pytorch#41145, which says nothing of strides",
     level=Level.REPORTED,
     cases=EVERY_CASE,
+    everyday=False,
 )
 def test_layout(host: TorchScriptDevice, case: PreparedCase, record: Record) -> None:
     """Whether a result is contiguous where eager PyTorch's is, so that code which calls view() on it keeps working."""
@@ -152,7 +153,7 @@ def test_inputs_are_untouched(host: TorchScriptDevice, case: PreparedCase) -> No
             check(not found, f"{case.name}.{call.method}: {what.replace('_', ' ')}: {found}")
 
 
-@clause("lowering.output-types", source=TYPES, cases=EVERY_CASE)
+@clause("lowering.output-types", source=TYPES, cases=EVERY_CASE, everyday=False)
 def test_output_types(host: TorchScriptDevice, case: PreparedCase) -> None:
     """What execute returns has the types that the method declares: a wrong type is an error, never a value."""
     lowered = host.lower(case)
@@ -329,7 +330,7 @@ def test_weights(host: TorchScriptDevice, case: PreparedCase) -> None:
         )
 
 
-@clause("lowering.delegated", source=HANDED_OVER, cases=EVERY_CASE, control=Control.NONE)
+@clause("lowering.delegated", source=HANDED_OVER, cases=EVERY_CASE, control=Control.NONE, everyday=False)
 def test_delegated(host: TorchScriptDevice, case: PreparedCase, backend: Description) -> None:
     """The lowered graph hands the work to the backend: it calls execute of the backend's class, and no tensor operator
     of the original stands in it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import re
 import sys
 import textwrap
 from collections.abc import Iterable
@@ -17,7 +18,7 @@ import conformance
 from conformance.extensions import resolve
 from conformance.standalone.reproducers._sources import Collection
 from conformance.standalone.reproducers._steps import COMMON
-from conformance.toolchains import toolchains
+from conformance.toolchains import corpus, toolchains
 
 
 @pytest.mark.parametrize("toolchain", ["dynamo", "torchscript"])
@@ -76,3 +77,14 @@ def _defined(paths: Iterable[Path]) -> set[str]:
     """The functions and classes at the top level of modules."""
     nodes = [node for path in paths for node in ast.parse(path.read_text()).body]
     return {node.name for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+
+
+@pytest.mark.parametrize("toolchain", [each.name for each in toolchains()])
+def test_the_model_of_every_case_stands_alone(toolchain: str) -> None:
+    for case in corpus(toolchain):
+        collection = Collection()
+        collection.add(case.module_class.__module__, case.module_class.__name__)
+        text = "\n\n".join(collection.texts())
+        assert f"class {case.module_class.__name__}(" in text
+        ast.parse(text)
+        assert not re.search(r"^@\w*(case|everyday)", text, re.M), f"{case.name} registers itself:\n{text}"

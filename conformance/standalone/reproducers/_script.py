@@ -15,6 +15,7 @@ import torch
 from conformance.api.verdicts import Outcome
 from conformance.devices import Limits, Step
 from conformance.devices.protocol import WITHOUT_MODULES
+from conformance.models import MODULES
 from conformance.report.reproducer_folder import SCRIPT
 from conformance.standalone.reproducers import _main, _process, _replay
 from conformance.standalone.reproducers._assembly import Parts, assembled, hanging
@@ -128,7 +129,7 @@ def _parts(
 
 def _shown(failing: FailingCell, scenario: Scenario) -> Callable[[Definition], bool]:
     """Which definitions a script shows: models of cases, and the clause where it is that which judges."""
-    cases = toolchain_named(scenario.toolchain).case_modules
+    cases = {*toolchain_named(scenario.toolchain).case_modules, *MODULES}
     clause = failing.function.__module__, failing.function.__name__
     return lambda each: each.module in cases or (each.module, each.name) == clause
 

@@ -1,9 +1,9 @@
 """Definitions of harness modules, and everything that they need, as text for a script that stands alone.
 
 What is copied is the source as it stands, comments and all, but for three things: decorators that register (``verb``,
-``clause``, ``register_case``, ``case``, and what is called ``..._clause``), blocks of ``with Subject():``, which tell
-the subject's exceptions from the harness's own, and methods of the devices' classes that nobody calls. A module of the
-harness that is imported as a whole is not copied: a script with one needs the harness.
+``clause``, ``register_case``, ``case``, ``everyday``, and what is called ``..._clause``), blocks of ``with
+Subject():``, which tell the subject's exceptions from the harness's own, and methods of the devices' classes that
+nobody calls. A module of the harness that is imported as a whole is not copied: a script with one needs the harness.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from types import MappingProxyType, ModuleType
 
-_REGISTERING = frozenset({"verb", "clause", "register_case", "case"})
+_REGISTERING = frozenset({"verb", "clause", "register_case", "case", "everyday"})
 #: The base of classes of which only those methods are copied that something calls, and those that every one needs.
 _CLIENT = "CellDevice"
 #: What declares a verb by annotations, which are evaluated.

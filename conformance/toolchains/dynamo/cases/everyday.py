@@ -6,4 +6,4 @@ from conformance.api import features as f
 from conformance.models import register_models
 
 # Dynamo inlines modules.
-register_models("dynamo", registered_by=__name__, unseen=(f.submodules,))
+register_models("dynamo", unseen=(f.submodules,))

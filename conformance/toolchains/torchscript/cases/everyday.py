@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from conformance.models import register_models
 
-register_models("torchscript", registered_by=__name__)
+register_models("torchscript")
