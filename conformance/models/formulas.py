@@ -339,3 +339,20 @@ class ExcitedChannels(torch.nn.Module):
         gate = torch.sigmoid(x.mean([2, 3], keepdim=True))
         level = torch.relu(functional.avg_pool2d(x, 2))
         return x * gate, level, torch.relu(x) + 0.5, x.amax(1) * -2.0, torch.tanh(x.mean(1))
+
+
+@everyday(
+    "guarded_divisions",
+    f.elementwise,
+    f.booleans,
+    f.several_outputs,
+    inputs=lambda make: (make.floats(2, 4), torch.tensor([[0.0, 1.0, 4.0, 0.0], [2.0, 0.0, 0.0, 8.0]])),
+    touches=(f.non_finite, f.reductions),
+)
+class GuardedDivisions(torch.nn.Module):
+    """What is infinite or no number where it is not chosen leaves nothing behind, which a factor of zero does."""
+
+    def forward(self, x: Tensor, counts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        ratio = torch.where(counts > 0.0, x / counts, torch.zeros_like(x))
+        logarithm = torch.log(counts).masked_fill(counts == 0.0, 0.0)
+        return ratio, logarithm, torch.where(counts > 0.0, 1.0 - torch.log(counts), counts).sum(-1)

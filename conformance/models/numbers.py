@@ -358,3 +358,17 @@ class LimitsThatCross(torch.nn.Module):
 
     def forward(self, x: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
         return torch.clamp(x, low, high), torch.maximum(torch.minimum(x, high), low)
+
+
+@everyday(
+    "silences",
+    f.elementwise,
+    f.several_outputs,
+    inputs=lambda make: (make.floats(2, 4).clamp(min=0.0), make.integers(2, 4, low=-9000, high=9000)),
+    touches=(f.integers, f.mixed_dtypes, f.reductions, f.broadcasting),
+)
+class Silences(torch.nn.Module):
+    """Numbers with many digits behind the point, or with none but far behind it, are what they are."""
+
+    def forward(self, power: Tensor, samples: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return torch.log(power + 1e-10), samples * 3.0517578125e-05, power * 1.4426950408889634 - 0.3333333333333333

@@ -313,3 +313,19 @@ class GridsAndTurns(torch.nn.Module):
             functional.one_hot(labels, 5),
             across - down,
         )
+
+
+@everyday(
+    "parts_of_what_sees_all",
+    f.reductions,
+    f.views,
+    f.several_outputs,
+    inputs=lambda make: (make.floats(4, 4), make.floats(1, 2, 4, 4)),
+    touches=(f.elementwise, f.convolution),
+)
+class PartsOfWhatSeesAll(torch.nn.Module):
+    """A part of what has the size of its operand, and is made of all of that: classes but the first, sums so far."""
+
+    def forward(self, x: Tensor, picture: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        smooth = functional.max_pool2d(picture, 3, 1, 1)[:, :, 1:, :2]
+        return torch.softmax(x, -1)[:, 1:], x.flip(1)[:, :3], x.cumsum(1)[:, 2:], smooth

@@ -239,3 +239,38 @@ class CachesWritten(torch.nn.Module):
         all_but_last[:, -3:-1] = keys
         masked[chosen] = -1.0
         return at_places, for_each, last, all_but_last, masked
+
+
+@everyday(
+    "hashed_places",
+    f.parameters,
+    f.integers,
+    f.elementwise,
+    inputs=lambda make: (make.integers(5, low=0, high=99999), make.integers(5, low=0, high=99999)),
+    touches=(f.views,),
+)
+class HashedPlaces(torch.nn.Module):
+    """A place is found by a product that needs more bits than the place does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = torch.nn.Parameter(torch.randn(17, 3), requires_grad=False)
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return self.table[(x * 73856093 + y * 19349663) % 17] * 2.0
+
+
+@everyday(
+    "first_end_of_sentence",
+    f.reductions,
+    f.integers,
+    f.several_outputs,
+    inputs=lambda make: (make.integers(3, 40, low=0, high=4), make.integers(3, 40, low=0, high=4) * 0.5),
+    touches=(f.views, f.booleans, f.mixed_dtypes, f.elementwise),
+)
+class FirstEndOfSentence(torch.nn.Module):
+    """Of equals in long rows the first is meant, be they the largest or the smallest."""
+
+    def forward(self, words: Tensor, scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        end = (words == 3).to(torch.int32).argmax(-1)
+        return end, scores.argmin(-1), scores[torch.arange(3), end]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable
 
 from conformance import features
@@ -253,7 +254,7 @@ def test_non_leaf_inputs(host: DynamoDevice, case: PreparedCase) -> None:
 
 
 @clause("compile.errors", cases=("lookup",))
-def test_errors(host: DynamoDevice, case: PreparedCase) -> None:
+def test_errors(host: DynamoDevice, case: PreparedCase, other_cases: Callable[..., tuple[PreparedCase, ...]]) -> None:
     """An index out of bounds is an error when the code runs, and not a value; later calls are sound."""
     lowered = host.lower(case)
     for call in case.calls:
@@ -262,6 +263,23 @@ def test_errors(host: DynamoDevice, case: PreparedCase) -> None:
             with refused(f"indices {beyond.tolist()} into {table.shape[0]} rows"):
                 host.run(lowered, (table + 1, beyond))
         assert_same_call(host.run(lowered, call.inputs), call.effects, f"{case.name}, after an error")
+    for each in other_cases("counted_lookups"):
+        _assert_counted_once_at_most(host, each)
+
+
+def _assert_counted_once_at_most(host: DynamoDevice, case: PreparedCase) -> None:
+    """A call that fails has written, as in eager PyTorch, or has not, as where writes are the last that a graph does:
+    it has not written twice."""
+    lowered = host.lower(case)
+    (table, places), counted = case.call.inputs, []
+    for inputs in ((table, places), (table, places * 0 + 4), (table, places), (table, places * 0 - 5), (table, places)):
+        if places is inputs[1]:
+            counted.append(float(host.run(lowered, inputs).result[1]))
+        else:
+            with refused(f"indices {inputs[1].tolist()} into {table.shape[0]} rows"):
+                host.run(lowered, inputs)
+    steps = [after - before for before, after in itertools.pairwise(counted)]
+    check(set(steps) <= {1.0, 2.0}, f"{case.name}: two calls, the first of which failed, were counted as {steps}")
 
 
 @clause(

@@ -31,7 +31,8 @@ ROWS = ((0, 0), (1, 0))
 NOT_EXPORTED = ("branch_on_data", "sizes", "sized_backward")
 #: What a compiler does with a graph, wherever that comes from: `compile.outputs` tries it.
 COMPILED_ALONE = (
-    "kept_then_written", "adds_nothing", "negative_view", "split_and_joined", "equal_numbers", "logits_and_scores",
+    "cached_tokens", "kept_then_written", "adds_nothing", "negative_view", "split_and_joined", "equal_numbers",
+    "logits_and_scores",
     "narrow_differences", "masked_row", "last_of_few", "alike_names", "sums_of_halves", "nearly_attention",
     "formulas", "layers_with_options", "other_bodies", "either_given", "order_of_everything",
     "activations_with_options", "resized", "not_less", "gated", "grouped", "quotients", "rescaled", "dilated",

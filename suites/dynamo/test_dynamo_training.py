@@ -50,7 +50,9 @@ def test_gradients(
     other_cases: Callable[..., tuple[PreparedCase, ...]],
 ) -> None:
     """The gradients of inputs and parameters are those of eager PyTorch, and so are results that are gone back from."""
-    for each in other_cases("root_where_there_is_one", "rare_words") if case.name == "steep" else ():
+    for each in (
+        other_cases("root_where_there_is_one", "rare_words", "nearest_neighbours") if case.name == "steep" else ()
+    ):
         compiled, original = host.compile(each), bare.build(each)
         for call in each.calls:
             found, expected = host.differentiate(compiled, call.inputs), bare.differentiate(original, call.inputs)

@@ -37,7 +37,6 @@ class TorchScript(Toolchain):
             "dtypes",
             "everyday",
             "flow",
-            "layers",
             "memory",
             "networks",
             "practice",

@@ -267,3 +267,38 @@ class Nonzero(torch.nn.Module):
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         return torch.relu(y)[torch.nonzero(x > 0)] * 2 - 1
+
+
+@case(
+    "cached_tokens",
+    f.reductions,
+    f.views,
+    samples=lambda make: {"forward": [(make.floats(4, 9), position) for position in (3, 5, 2, 6)]},
+    touches=(f.elementwise, f.dynamic_shapes),
+)
+class CachedTokens(torch.nn.Module):
+    """A number says how much of a cache is read, whose size is always the same."""
+
+    def forward(self, cache: Tensor, position: int) -> Tensor:
+        return cache[:, :position].sum(-1) * 2 - cache[:, position - 1 : position + 2].mean(-1)
+
+
+@case(
+    "counted_lookups",
+    f.in_place,
+    f.integers,
+    samples=lambda make: {"forward": [(make.floats(4, 2), make.integers(3, low=0, high=4)) for _ in "ab"]},
+    everywhere=False,
+)
+class CountedLookups(torch.nn.Module):
+    """Counts its calls before it looks something up."""
+
+    calls: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, table: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
+        self.calls.add_(1.0)
+        return table[places] * 2 - 1, self.calls * 1.0

@@ -113,3 +113,78 @@ class Snapshots(torch.nn.Module):
         earlier = named["mean"].clone()
         named["mean"].mul_(0.5)
         return states[0] - before, named["mean"] * 3.0 - earlier
+
+
+@case(
+    "rows_and_columns",
+    f.parameters,
+    f.broadcasting,
+    f.elementwise,
+    samples=lambda make: {"forward": [(make.floats(4, 4),) for _ in "ab"]},
+)
+class RowsAndColumns(torch.nn.Module):
+    """The same numbers as a row, as a column and, of the same bits, whole ones: three buffers, and none is another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        numbers = torch.arange(4.0)
+        self.register_buffer("row", numbers[None])
+        self.register_buffer("column", numbers[:, None].clone())
+        self.register_buffer("bits", numbers.view(torch.int32).clone())
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * (self.row - self.column) + self.bits % 7
+
+
+@case(
+    "tied_in_another_method",
+    f.several_methods,
+    f.matmul,
+    f.parameters,
+    f.submodules,
+    methods=("forward",),
+    samples=lambda make: {"forward": [(make.integers(4, low=0, high=5),) for _ in "ab"]},
+    touches=(f.integers, f.elementwise, f.reductions),
+)
+class TiedInAnotherMethod(torch.nn.Module):
+    """A table, and norms that are still alike, have the weights of layers that only another method needs, which is not
+    lowered."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.head = torch.nn.Embedding(5, 4), torch.nn.Linear(4, 5, bias=False)
+        self.head.weight = self.words.weight
+        self.ahead, self.behind = (torch.nn.LayerNorm(4, elementwise_affine=True) for _ in "ab")
+        for norm in (self.ahead, self.behind):
+            torch.nn.init.constant_(norm.weight, 1.5)
+            torch.nn.init.constant_(norm.bias, 0.25)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return torch.tanh(self.behind(self.words(ids)))
+
+    @torch.jit.export
+    def decode(self, states: Tensor) -> Tensor:
+        return self.head(self.ahead(states))
+
+
+@case(
+    "sized_after_broadcast",
+    f.views,
+    f.broadcasting,
+    f.elementwise,
+    f.parameters,
+    samples=lambda make: {"forward": [(make.floats(2, 3, 4),), (make.floats(3, 3, 4),)]},
+    touches=(f.scalars, f.reductions),
+)
+class SizedAfterBroadcast(torch.nn.Module):
+    """A sum is as large as the larger of two, be that the second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.places, self.scale = torch.nn.Parameter(torch.randn(1, 3, 4)), torch.nn.Parameter(torch.randn(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        placed = self.places + x
+        batch, length, width = placed.shape
+        scaled = self.scale * placed
+        return scaled.reshape(batch * length, width) * float(scaled.dim()) + float(scaled.size(0))
